@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// Decoders of pictures: one const vtable each, in a table, chosen by magic bytes. A
+// decoder object belongs to one worker thread and serves one picture after the other.
+#ifndef FL_DECODE_DECODER_H
+#define FL_DECODE_DECODER_H
+
+#include "base/error.h"
+#include "data/cancel.h"
+#include "data/image.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// What a picture may claim before anything is allocated for it.
+typedef struct fl_decode_limits {
+    int64_t max_pixels;
+    int32_t max_scans;
+} fl_decode_limits;
+
+typedef struct fl_picture {
+    const uint8_t *bytes; // borrowed until close
+    size_t size;
+    int32_t width, height;
+    size_t memory; // bytes that decoding any box of it takes beside the rows delivered
+} fl_picture;
+
+typedef struct fl_decoder fl_decoder;
+
+typedef struct fl_decoder_vtable {
+    const char *name;
+    bool (*probe)(const uint8_t *bytes, size_t size);
+    // Read the header: `picture` has bytes and size, the rest is filled in.
+    fl_status (*open)(fl_decoder *decoder, fl_picture *picture,
+                      const fl_decode_limits *limits, const fl_cancel *cancel,
+                      fl_error *error);
+    // Begin to decode `box`, which lies inside the picture.
+    fl_status (*start)(fl_decoder *decoder, fl_box box, fl_error *error);
+    fl_status (*read)(fl_decoder *decoder, uint8_t *rows, size_t stride, int32_t count,
+                      fl_error *error);
+    // After the last row: is the file whole (Pillow's strictness)?
+    fl_status (*finish)(fl_decoder *decoder, fl_error *error);
+    // Ends the picture, at any point after open, whether it failed or not. Keeps what the
+    // next picture can use.
+    void (*close)(fl_decoder *decoder);
+} fl_decoder_vtable;
+
+// One object with the state of every decoder in the table.
+FL_MUST_CHECK fl_status fl_decoder_create(fl_decoder **out, fl_error *error);
+void fl_decoder_destroy(fl_decoder *decoder);
+
+// FL_NEEDS_PYTHON if no decoder in the table takes the bytes: the Pillow step may. Else
+// the picture is open (also after an error) and must be closed.
+FL_MUST_CHECK fl_status fl_decoder_open(fl_decoder *decoder, const uint8_t *bytes,
+                                        size_t size, const fl_decode_limits *limits,
+                                        const fl_cancel *cancel, fl_picture *picture,
+                                        fl_error *error);
+FL_MUST_CHECK fl_status fl_decoder_start(fl_decoder *decoder, fl_box box,
+                                         fl_error *error);
+// The rows of the box, for whoever transforms them.
+fl_row_source fl_decoder_rows(fl_decoder *decoder);
+FL_MUST_CHECK fl_status fl_decoder_finish(fl_decoder *decoder, fl_error *error);
+void fl_decoder_close(fl_decoder *decoder);
+
+#endif

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// The C API: describe a loader, open it, start runs, take batches, read the state and the
+// counters, close. The only header that the binding includes; what it includes here is
+// part of the API.
+#ifndef FL_FEEDLINE_H
+#define FL_FEEDLINE_H
+
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/philox.h"
+#include "base/status.h"
+#include "batch/layout.h"
+#include "batch/slab.h"
+#include "catalog/catalog.h"
+#include "deliver/dlpack.h"
+#include "order/cursor.h"
+#include "order/permutation.h"
+#include "pipeline/engine.h"
+#include "stats/counters.h"
+#include "transform/chain.h"
+
+typedef enum fl_field_source {
+    FL_SOURCE_FILE,  // the sample's file
+    FL_SOURCE_LABEL, // the sample's label
+} fl_field_source;
+
+typedef enum fl_field_decode {
+    FL_DECODE_IMAGE, // source FILE: pixels, through the chain
+    FL_DECODE_BYTES, // source FILE: the bytes as they are; LATE
+    FL_DECODE_INT64, // source LABEL
+} fl_field_decode;
+
+typedef struct fl_field_spec {
+    const char *name;
+    fl_field_source source;
+    fl_field_decode decode;
+    const fl_op_spec *ops; // IMAGE only
+    int32_t op_count;
+    fl_pixel_layout layout; // IMAGE only
+} fl_field_spec;
+
+typedef struct fl_loader_spec {
+    fl_catalog *catalog; // a reference is taken
+    const fl_field_spec *fields;
+    int32_t field_count; // at most FL_MAX_FIELDS - 2
+    int32_t batch_size;
+    int32_t compute_threads, fetch_threads; // at least 1
+    int32_t prefetch_batches;               // undelivered batches, at least 1
+    int64_t memory_limit; // bytes of undelivered batches and fetched files
+    bool in_order;
+    int64_t max_pixels; // a picture that claims more is refused
+} fl_loader_spec;
+
+typedef struct fl_loader fl_loader;
+
+// Checks the description, plans the layout, makes the engine; starts nothing. Takes the
+// allocator on success.
+FL_MUST_CHECK fl_status fl_loader_open(const fl_loader_spec *spec, fl_allocator allocator,
+                                       fl_loader **out, fl_error *error);
+// Stops without waiting and drops the loader's references; runs and batches stay valid.
+// Call fl_engine_close(fl_loader_engine(...)) first to wait.
+void fl_loader_free(fl_loader *loader);
+fl_engine *fl_loader_engine(fl_loader *loader); // borrowed
+const fl_layout *
+fl_loader_layout(const fl_loader *loader); // with the two hidden fields last:
+                                           // "index" int64, "valid" bool
+fl_counters *fl_loader_counters(fl_loader *loader);
+fl_slab_pool *fl_loader_pool(fl_loader *loader);
+int64_t fl_loader_scratch_plan(const fl_loader *loader); // bytes a compute thread
+
+// A run over the loader's catalog; spec->count and spec->batch_size are the loader's.
+FL_MUST_CHECK fl_status fl_loader_start_run(fl_loader *loader, const fl_cursor_spec *spec,
+                                            fl_run **out, fl_error *error);
+
+#endif
