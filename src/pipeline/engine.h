@@ -29,21 +29,21 @@ typedef struct fl_engine_options {
     int64_t idle_exit_ns; // a thread without work ends after this long
 } fl_engine_options;
 
-// Takes the program and a reference of each pool on success. No thread is started.
+// Takes the program and a reference of the pool on success. No thread is started.
 FL_MUST_CHECK fl_status fl_engine_create(const fl_engine_options *options,
                                          fl_program program, fl_slab_pool *pool,
-                                         fl_counters *counters, fl_engine **out,
-                                         fl_error *error);
+                                         fl_engine **out, fl_error *error);
 // Stops: cancels all runs, wakes everything, waits (blocks) until `deadline_ns` for
 // threads and callers inside; what is stuck then is abandoned and frees itself on return.
-// Returns how many were abandoned. Idempotent. `own_entries`: entries of the calling
-// thread itself, not waited for.
-int32_t fl_engine_close(fl_engine *engine, int64_t deadline_ns, int32_t own_entries);
+// Returns how many were abandoned. Idempotent. Call detached, and not from a
+// thread of the engine (stop instead).
+int32_t fl_engine_close(fl_engine *engine, int64_t deadline_ns);
 // Like close without waiting; for destructors and engine threads.
 void fl_engine_stop(fl_engine *engine);
 fl_engine *fl_engine_ref(fl_engine *engine);
 void fl_engine_unref(fl_engine **engine);
 bool fl_engine_is_closed(fl_engine *engine);
+const fl_counters *fl_engine_counters(const fl_engine *engine); // borrowed
 
 // A run: one pass over an order. Nothing is started or held before its first pop. Takes
 // `run_context` on success.
@@ -61,6 +61,9 @@ FL_MUST_CHECK fl_status fl_run_pop(fl_run *run, fl_batch **out, fl_error *error)
 // Lets batches enter until the window is full and gives memory to those that wait for it.
 // The allocator is called on this thread, attached. Never blocks otherwise.
 FL_MUST_CHECK fl_status fl_run_supply(fl_run *run, fl_error *error);
+// Lets one batch enter: FL_OK; FL_END: none may. For a pre-started run, fed a batch a
+// call by the next() of the run that ends.
+FL_MUST_CHECK fl_status fl_run_feed(fl_run *run, fl_error *error);
 // Blocks until there is something to pop or to supply, or until `deadline_ns`
 // (FL_ERROR_TIMEOUT). Call detached.
 FL_MUST_CHECK fl_status fl_run_wait(fl_run *run, int64_t deadline_ns, fl_error *error);
@@ -85,13 +88,13 @@ void fl_batch_free(fl_batch *batch);                // drops its slab references
 typedef struct fl_python_task {
     fl_run *run;       // counted for the task
     fl_sample *sample; // fill in `pixels`, `pixel_width`, `pixel_height`
-    void *batch;       // private
+    void *task;        // private, as is the next
+    int64_t begin_ns;
 } fl_python_task;
 
-// How many more Python threads would find work now (0 most of the time). The caller
-// starts them; each calls fl_engine_python_enter first and fl_engine_python_exit last.
-int32_t fl_engine_python_wanted(fl_engine *engine);
-FL_MUST_CHECK fl_status fl_engine_python_enter(fl_engine *engine);
+// Takes a place for one more Python thread if one would find work now. The caller starts
+// it; its last act, or the caller's if it could not be started, is fl_engine_python_exit.
+bool fl_engine_python_enter(fl_engine *engine);
 void fl_engine_python_exit(fl_engine *engine);
 FL_MUST_CHECK fl_status fl_engine_python_take(fl_engine *engine, fl_python_task *out);
 // `status` FL_OK: the pixels are there; else `error` (moved) fails the sample.

@@ -58,10 +58,9 @@ typedef struct fl_program_vtable {
     fl_status (*compute)(const void *context, void *run_context, void *worker,
                          fl_batch_view *batch, fl_sample *sample, size_t scratch_limit,
                          const fl_cancel *cancel, fl_error *error);
-    // A compute thread's own state. `worker_rest`: the thread goes idle, let go of what
-    // is large.
+    // A compute thread's own state; any thread may create it, its thread destroys it.
     fl_status (*worker_create)(const void *context, void **worker, fl_error *error);
-    void (*worker_rest)(void *worker);
+
     void (*worker_destroy)(void *worker);
     // Adds the sample's place (path) to an error. Any engine thread.
     void (*describe)(const void *context, const fl_sample *sample, fl_error *error);
