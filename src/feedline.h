@@ -47,8 +47,10 @@ typedef struct fl_loader_spec {
     int32_t field_count; // at most FL_MAX_FIELDS - 2
     int32_t batch_size;
     int32_t compute_threads, fetch_threads; // at least 1
-    int32_t prefetch_batches;               // undelivered batches, at least 1
-    int64_t memory_limit; // bytes of undelivered batches and fetched files
+    int32_t python_threads;   // for the Pillow step; 0: there is none, and files that no
+                              // decoder takes are errors that say how to get it
+    int32_t prefetch_batches; // undelivered batches, at least 1
+    int64_t memory_limit;     // bytes of undelivered batches and fetched files
     bool in_order;
     int64_t max_pixels; // a picture that claims more is refused
 } fl_loader_spec;
