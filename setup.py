@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""Builds the C extension `feedline._core`; everything else stands in pyproject.toml."""
+"""Builds the C extension `feedline._core`; everything else stands in pyproject.toml.
 
+Switches in the environment: FEEDLINE_WERROR (warnings are errors), FEEDLINE_DEBUG (asserts, no
+optimisation), FEEDLINE_SANITIZE=address,undefined or thread."""
+
+import hashlib
 import os
+import shlex
 import subprocess
 import sys
+import sysconfig
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy
@@ -16,6 +23,15 @@ WARNINGS = (
     "-Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wcast-qual -Wstrict-prototypes "
     "-Wmissing-prototypes -Wundef -Wvla -Wformat=2"
 ).split()
+INSTALL = {
+    "Python.h": "apt-get install python3-dev (of this interpreter's version)",
+    "jpeglib.h": "apt-get install libjpeg-dev    (Fedora: dnf install libjpeg-turbo-devel)",
+}
+PROBES = {
+    "Python.h": "#include <Python.h>\n",
+    # The macro is libjpeg-turbo's own: the old libjpeg lacks what the decoder needs.
+    "jpeglib.h": "#include <stdio.h>\n#include <jpeglib.h>\nint v = LIBJPEG_TURBO_VERSION_NUMBER;\n",
+}
 
 
 def pkg_config(option: str, name: str) -> list[str]:
@@ -30,31 +46,73 @@ def pkg_config(option: str, name: str) -> list[str]:
 
 
 class BuildExtension(build_ext):
-    """build_ext that says how to get what is missing."""
+    """build_ext that says how to get what is missing, compiles files side by side and keeps the
+    objects: only what changed is compiled again, also by the next `pip install -e .`."""
 
     def build_extensions(self) -> None:
-        if not self.has_jpeg():
-            sys.exit(
-                "feedline needs libjpeg-turbo's development files (jpeglib.h). Install them:\n"
-                "    Debian, Ubuntu:  apt-get install libjpeg62-turbo-dev || "
-                "apt-get install libjpeg-turbo8-dev\n"
-                "    Fedora:          dnf install libjpeg-turbo-devel"
-            )
+        self.check_system()
         super().build_extensions()
 
-    def has_jpeg(self) -> bool:
-        compiler = self.compiler.compiler[0]
-        source = "#include <stdio.h>\n#include <jpeglib.h>\nint v = LIBJPEG_TURBO_VERSION_NUMBER;\n"
-        command = [compiler, "-x", "c", "-fsyntax-only", *pkg_config("--cflags", "libjpeg"), "-"]
-        return subprocess.run(command, input=source, text=True, check=False).returncode == 0
+    def check_system(self) -> None:
+        compiler = self.compiler.compiler
+        includes = ["-I" + sysconfig.get_path("include"), *pkg_config("--cflags", "libjpeg")]
+        for name, source in PROBES.items():
+            command = [*compiler, "-x", "c", "-fsyntax-only", *includes, "-"]
+            try:
+                probe = subprocess.run(
+                    command, input=source, text=True, capture_output=True, check=False
+                )
+            except FileNotFoundError:
+                sys.exit(f"feedline needs a C compiler ({compiler[0]}): apt-get install gcc")
+            if probe.returncode != 0:
+                sys.exit(f"feedline needs {name}: {INSTALL[name]}\n{probe.stderr}")
+
+    def build_extension(self, ext: Extension) -> None:
+        flags = [*self.compiler.compiler_so, *ext.extra_compile_args]
+        flags += [
+            f"-D{name}" + (f"={value}" if value else "") for name, value in ext.define_macros
+        ]
+        digest = hashlib.sha256(" ".join(flags).encode()).hexdigest()[:12]
+        folder = Path("build") / "objects" / (sysconfig.get_config_var("SOABI") + "-" + digest)
+        # Not part of the digest, so that environments share objects: where the headers lie.
+        flags += [f"-I{path}" for path in (*ext.include_dirs, *self.compiler.include_dirs)]
+        flags += ["-isystem", numpy.get_include()]  # they are not clean under these warnings
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            objects = list(
+                pool.map(lambda source: compile_one(source, folder, flags), ext.sources)
+            )
+        self.compiler.link_shared_object(
+            objects,
+            self.get_ext_fullpath(ext.name),
+            libraries=self.get_libraries(ext),
+            extra_postargs=ext.extra_link_args,
+            build_temp=self.build_temp,
+            target_lang="c",
+        )
+
+
+def compile_one(source: str, folder: Path, flags: list[str]) -> str:
+    """Compiles one file unless its object is newer than all that it was made from."""
+    target = folder / Path(source).with_suffix(".o")
+    rule = target.with_suffix(".d")
+    if target.exists() and rule.exists():
+        inputs = rule.read_text().replace("\\\n", " ").partition(":")[2].split()
+        made = target.stat().st_mtime
+        if all(Path(name).exists() and Path(name).stat().st_mtime <= made for name in inputs):
+            return str(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    command = [*flags, "-MMD", "-MF", str(rule), "-c", source, "-o", str(target)]
+    print(shlex.join(command), flush=True)
+    if subprocess.run(command, check=False).returncode != 0:
+        target.unlink(missing_ok=True)
+        sys.exit(f"{source} does not compile")
+    return str(target)
 
 
 def extension() -> Extension:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     compile_args = ["-O3", "-std=gnu11", "-fvisibility=hidden", "-pthread", "-fno-math-errno"]
     compile_args += ["-ffp-contract=off", *WARNINGS, *pkg_config("--cflags", "libjpeg")]
-    # NumPy's headers are not clean under these warnings.
-    compile_args += ["-isystem", numpy.get_include()]
     link_args = ["-pthread"]
     if os.environ.get("FEEDLINE_WERROR"):
         compile_args.append("-Werror")
