@@ -19,10 +19,10 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 ROOT = Path(__file__).parent
-WARNINGS = (
-    "-Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wcast-qual -Wstrict-prototypes "
-    "-Wmissing-prototypes -Wundef -Wvla -Wformat=2"
-).split()
+WARNINGS = [
+    *("-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Wsign-conversion", "-Wcast-qual"),
+    *("-Wstrict-prototypes", "-Wmissing-prototypes", "-Wundef", "-Wvla", "-Wformat=2"),
+]
 INSTALL = {
     "Python.h": "apt-get install python3-dev (of this interpreter's version)",
     "jpeglib.h": "apt-get install libjpeg-dev    (Fedora: dnf install libjpeg-turbo-devel)",
@@ -30,7 +30,8 @@ INSTALL = {
 PROBES = {
     "Python.h": "#include <Python.h>\n",
     # The macro is libjpeg-turbo's own: the old libjpeg lacks what the decoder needs.
-    "jpeglib.h": "#include <stdio.h>\n#include <jpeglib.h>\nint v = LIBJPEG_TURBO_VERSION_NUMBER;\n",
+    "jpeglib.h": "#include <stdio.h>\n#include <jpeglib.h>\n"
+    "int v = LIBJPEG_TURBO_VERSION_NUMBER;\n",
 }
 
 
