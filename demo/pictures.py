@@ -82,7 +82,9 @@ def add_shapes(random: np.random.Generator, picture: Image.Image) -> None:
         elif kind == 1:
             pen.line((x, y, random.uniform(0, width), y + reach), fill=colour, width=3)
         else:
-            corners = [(x + random.normal() * reach, y + random.normal() * reach) for _ in range(5)]
+            corners = [
+                (x + random.normal() * reach, y + random.normal() * reach) for _ in range(5)
+            ]
             pen.polygon(corners, fill=colour)
 
 

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""How long does next() take when 1,000 batches are ready?"""
+
+import importlib.util
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import results
+
+QUESTION = "Hand-over"
+
+
+def test_hand_over(
+    data: Path,
+    ask: Callable[..., dict[str, Any]],
+    interleaved: Callable[..., dict[str, list[dict[str, Any]]]],
+    table: results.Table,
+    tmp_path: Path,
+) -> None:
+    outputs = ["dlpack", "numpy"]
+    if importlib.util.find_spec("torch"):
+        outputs.append("torch")
+    else:
+        table.notes.append("left out: torch: torch is not installed")
+    tiny = make_tiny(tmp_path)
+    measures: dict[str, Callable[[], dict[str, Any]]] = {}
+    for output in outputs:
+        for is_busy in (False, True):
+
+            def measure(output: str = output, is_busy: bool = is_busy) -> dict[str, Any]:
+                return ask("hand_over", data=tiny, output=output, is_busy=is_busy, threads=1)
+
+            measures[f"{output}, workers {'busy' if is_busy else 'paused'}"] = measure
+    table.raw = found = interleaved(measures)
+    table.columns = ["", "p50", "p99"]
+    for name, runs in found.items():
+        table.add(
+            name,
+            *(
+                results.microseconds(statistics.median(run[key] for run in runs))
+                for key in ("p50", "p99")
+            ),
+        )
+
+
+def make_tiny(folder: Path) -> Path:
+    """Pictures that cost next to nothing: the hand-over is asked for, not the decoder."""
+    from PIL import Image
+
+    (folder / "a").mkdir()
+    for number in range(64):
+        Image.new("RGB", (16, 16), (number * 4, 128, 0)).save(folder / "a" / f"{number}.jpg")
+    return folder

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: MIT
+"""How much memory beyond the idle interpreter, and does it grow?"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import results
+
+QUESTION = "Memory"
+BATCH, THREADS, MANY = 64, 2, 1_281_167
+
+
+def test_memory(
+    data: Path,
+    ask: Callable[..., dict[str, Any]],
+    table: results.Table,
+    request: pytest.FixtureRequest,
+) -> None:
+    epochs = int(request.config.getoption("--memory-epochs"))
+    run = ask("memory", data=data, batch=BATCH, threads=THREADS, epochs=epochs)
+    entries = ask("catalog", data=data, count=MANY)
+    table.raw = {"memory": run, "catalog": entries}
+    table.columns = ["after epoch", "beyond the idle interpreter"]
+    for epoch, value in run["after"].items():
+        table.add(epoch, results.megabytes(value))
+    table.notes += [
+        f"idle, with NumPy and feedline imported: {results.megabytes(run['idle'])}; "
+        f"peak of the process: {results.megabytes(run['peak'])}",
+        f"one batch of {BATCH}: {results.megabytes(run['slab'])}; pool: {run['pool']}",
+        f"catalog of {MANY:,} entries: {entries['bytes']:.1f} bytes an entry beyond its path",
+    ]
