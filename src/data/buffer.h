@@ -10,10 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Zero bytes behind the capacity: kernels may load past the end.
+enum { FL_BUFFER_PADDING = 64 };
+
 typedef struct fl_buffer {
     uint8_t *data;
     size_t size;     // bytes in use; set by who fills it
-    size_t capacity; // bytes allocated; `padding` more may be read, not written
+    size_t capacity; // bytes allocated; FL_BUFFER_PADDING more may be read, not written
     _Atomic int64_t references;
     void (*release)(struct fl_buffer *buffer); // called when the last reference goes
     void *owner;                               // for `release`
