@@ -144,8 +144,23 @@ class Decoder:
 def native(tmp_path_factory):
     path = tmp_path_factory.mktemp("core") / "core.so"
     sources = [str(p) for folder in FOLDERS for p in sorted((ROOT / "src" / folder).glob("*.c"))]
-    command = [os.environ.get("CC", "cc"), "-shared", "-fPIC", "-O2", "-std=gnu11", "-D_GNU_SOURCE"]
-    command += ["-pthread", f"-I{ROOT / 'src'}", *sources, "-ljpeg", "-lm", "-o", str(path)]
+    command = [
+        os.environ.get("CC", "cc"),
+        "-shared",
+        "-fPIC",
+        "-O2",
+        "-std=gnu11",
+        "-D_GNU_SOURCE",
+    ]
+    command += [
+        "-pthread",
+        f"-I{ROOT / 'src'}",
+        *sources,
+        *os.environ.get("FEEDLINE_TEST_JPEG", "-ljpeg").split(),
+        "-lm",
+        "-o",
+        str(path),
+    ]
     subprocess.run(command, check=True)
     library = ctypes.CDLL(str(path))
     pointer = ctypes.c_void_p

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 from conftest import DecodeError, shared_files
-from PIL import Image, ImageFile
+from PIL import Image
 
 
 def pillow(data: bytes) -> np.ndarray | None:
@@ -119,7 +119,7 @@ def test_cut_files(decoder, progressive):
     assert np.array_equal(decoder.decode(data, (3, 2, 20, 9)), want[2:11, 3:23])
 
 
-def test_damaged_files(decoder):
+def test_damaged_files(native, decoder):
     """Random bytes changed: where Pillow decodes, so do we, with the same pixels."""
     rng = random.Random(7)
     sources = [
@@ -129,6 +129,7 @@ def test_damaged_files(decoder):
         encode(picture("CMYK", 50, 40, 4), quality=70),
         encode(picture("L", 50, 40, 5), quality=70),
     ]
+    is_new = hasattr(native, "jpeg12_read_scanlines")  # libjpeg-turbo 3
     decoded = refused = 0
     for _ in range(1500):
         data = bytearray(rng.choice(sources))
@@ -145,7 +146,10 @@ def test_damaged_files(decoder):
             refused += 1
         else:
             assert got is not None, data.hex()
-            assert np.array_equal(got, want), data.hex()
+            # Block smoothing of damaged progressive files changed in libjpeg-turbo 3,
+            # which Pillow carries.
+            if is_new or b"\xff\xc2" not in data:
+                assert np.array_equal(got, want), data.hex()
             decoded += 1
     assert decoded > 100
     assert refused > 100
@@ -162,15 +166,11 @@ def test_bytes_behind_the_end(decoder):
 
 def test_pillow_waits_for_no_end_marker_once_all_rows_are_there(decoder):
     """The sizes at which Pillow accepts a file without its last two bytes are ours too."""
-    accepted = 0
     for seed in range(60):
         data = encode(picture("L", 16 + seed, 16, seed), quality=90)[:-2]
         want = pillow(data)
-        accepted += want is not None
         if want is None:
             with pytest.raises(DecodeError, match="truncated"):
                 decoder.decode(data)
         else:
             assert np.array_equal(decoder.decode(data), want)
-    assert not ImageFile.LOAD_TRUNCATED_IMAGES
-    print("accepted", accepted)
