@@ -54,13 +54,13 @@ typedef struct fl_program_vtable {
                        fl_error *error);
     // Does the rest: writes the row. FL_OK, FL_NEEDS_PYTHON, FL_NEEDS_SCRATCH (beyond
     // `scratch_limit`; called again with SIZE_MAX once the permit is there) or an error.
-    // Compute thread; `worker` is that thread's own.
+    // Compute thread; `worker` is that thread's own. Without FL_OK the engine drops the
+    // sample's parts.
     fl_status (*compute)(const void *context, void *run_context, void *worker,
                          fl_batch_view *batch, fl_sample *sample, size_t scratch_limit,
                          const fl_cancel *cancel, fl_error *error);
     // A compute thread's own state; any thread may create it, its thread destroys it.
     fl_status (*worker_create)(const void *context, void **worker, fl_error *error);
-
     void (*worker_destroy)(void *worker);
     // Adds the sample's place (path) to an error. Any engine thread.
     void (*describe)(const void *context, const fl_sample *sample, fl_error *error);

@@ -132,6 +132,8 @@ static bool compute_sample(fl_engine *engine, fl_batch *batch, int32_t row,
     fl_status status =
         program->vtable->compute(program->context, run->context, worker, &batch->view,
                                  sample, limit, &run->cancel, &error);
+    if (status != FL_OK)
+        drop_parts(batch, row); // whoever comes back starts over
     if (status == FL_NEEDS_PYTHON || status == FL_NEEDS_SCRATCH) {
         own->count = 1;
         if (status == FL_NEEDS_PYTHON) {
@@ -147,7 +149,6 @@ static bool compute_sample(fl_engine *engine, fl_batch *batch, int32_t row,
     if (status == FL_OK) {
         add_part_sizes(batch, row);
     } else {
-        drop_parts(batch, row);
         fail(batch, sample, FL_STAGE_COMPUTE, &error);
     }
     drop_bytes(sample);
