@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
 import tree
 from questions import cpu_seconds, throughput
 

@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import against_pillow
-import pictures
-import sheet
 from tqdm import tqdm
 
+import against_pillow
 import feedline as fl
+import pictures
+import sheet
 from feedline import transforms as T
 
 HERE = Path(__file__).resolve().parent

@@ -78,7 +78,9 @@ class Cursor:
 def permutation(
     count: int, seed: int, epoch: int, start: int, stop: int
 ) -> npt.NDArray[np.int64]: ...
-def philox(counter: tuple[int, int, int, int], key: tuple[int, int]) -> tuple[int, int, int, int]: ...
+def philox(
+    counter: tuple[int, int, int, int], key: tuple[int, int]
+) -> tuple[int, int, int, int]: ...
 
 @final
 class Tensor:
