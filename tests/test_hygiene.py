@@ -236,6 +236,16 @@ def test_nothing_is_left_to_do() -> None:
     report(findings)
 
 
+def test_links_of_the_documentation_lead_somewhere() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), ROOT / "benchmarks" / "README.md"]
+    findings = []
+    for page in pages:
+        for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text()):
+            if "://" not in target and not (page.parent / target).exists():
+                findings.append(f"{page.relative_to(ROOT)}: {target} is not there")
+    report(findings)
+
+
 # What needs the compiler.
 
 needs_gcc = pytest.mark.skipif(
