@@ -28,7 +28,7 @@ def resized(picture: Image.Image) -> Image.Image:
 # Title, feedline's chain, the same by Pillow.
 CASES: list[tuple[str, list[Any], Callable[[Image.Image], Image.Image]]] = [
     ("decoded whole", [], whole),
-    ("Resize(256), CenterCrop(224)", [T.Resize(256), T.CenterCrop(224)], resized),
+    ("Resize(256), CenterCrop(224)", [T.Resize(256, passes=PASSES), T.CenterCrop(224)], resized),
 ]
 
 
