@@ -5,9 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import PIL
 from PIL import Image
 
 from feedline import transforms as T
+
+# Pillow 13 changed which of the two passes of a resize comes first.
+PASSES = "pillow13" if int(PIL.__version__.split(".")[0]) >= 13 else "horizontal_first"
 
 
 def whole(picture: Image.Image) -> Image.Image:
