@@ -17,7 +17,6 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 
 SOURCES := $(shell find src -name '*.[ch]') setup.py pyproject.toml
-MODULES := $(shell find python -name '*.py' -o -name '*.pyi')
 CHECKED := $(wildcard python tests demo benchmarks setup.py)
 C_FILES := $(shell find src tests benchmarks -name '*.[ch]' -not -path '*/third_party/*')
 ASAN    := build/asan
@@ -46,9 +45,9 @@ test: build
 test-all: $(STAMP)/system-all lint check-clang check-arm64 check-asan check-tsan check-fuzz \
           check-extension check-interpreters check-torch
 
-build: $(STAMP)/build
+build: $(VENV)/built
 
-bench: $(STAMP)/build-all
+bench: $(ALL)/built
 	@$(ALL)/bin/python -m pytest benchmarks $(if $(DATA),--data "$(DATA)")
 
 # What the legs above stand on.
@@ -57,23 +56,21 @@ $(STAMP)/system-%: .ci/setup-system .ci/find-python
 	@.ci/setup-system $*
 	@mkdir -p $(@D) && touch $@
 
-$(STAMP)/venv: pyproject.toml | $(STAMP)/system-base
+# The stamps lie in the environments, so that removing one makes it anew.
+
+$(VENV)/made: pyproject.toml | $(STAMP)/system-base
 	@echo "making $(VENV)"
-	@.ci/make-venv $(VENV) numpy
-	@mkdir -p $(@D) && touch $@
-
-$(STAMP)/venv-all: pyproject.toml | $(STAMP)/system-base
-	@echo "making $(ALL), with torch"
-	@.ci/make-venv $(ALL) numpy $(TORCH)
-	@$(ALL)/bin/python -m pip install -q --no-deps $(TORCHVISION)
-	@mkdir -p $(@D) && touch $@
-
-$(STAMP)/build: $(STAMP)/venv $(SOURCES)
-	@.ci/build-into $(VENV)
+	@.ci/make-venv $(VENV)
 	@touch $@
 
-$(STAMP)/build-all: $(STAMP)/venv-all $(SOURCES)
-	@.ci/build-into $(ALL)
+$(ALL)/made: pyproject.toml | $(STAMP)/system-base
+	@echo "making $(ALL), with torch"
+	@.ci/make-venv $(ALL) $(TORCH)
+	@$(ALL)/bin/python -m pip install -q --no-deps $(TORCHVISION)
+	@touch $@
+
+%/built: %/made $(SOURCES)
+	@.ci/build-into $*
 	@touch $@
 
 # The legs of test-all.
@@ -128,7 +125,7 @@ check-interpreters: $(STAMP)/system-base
 	@echo "== other interpreters"
 	@.ci/other-interpreters
 
-check-torch: $(STAMP)/build-all
+check-torch: $(ALL)/built
 	@echo "== the suite with torch"
 	@$(ALL)/bin/python -m pytest
 
