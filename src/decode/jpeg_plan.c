@@ -10,7 +10,10 @@ extern JDIMENSION jpeg12_read_scanlines(j_decompress_ptr cinfo, short **rows,
 enum {
     FIXED_MEMORY = 96 << 10, // the object, its tables and the slack of its pools
     MARGIN = 2,              // columns that fancy upsampling takes from its neighbours
-    OLD_MAX_SAMPLING = 2,    // larger factors: cropping reads wild memory before 3.0
+    // Narrower ones can have a component of one or two columns, for which libjpeg chooses
+    // another upsampling, for all of them.
+    MIN_WIDTH = 2 * 4 + 1,
+    OLD_MAX_SAMPLING = 2, // larger factors: cropping reads wild memory before 3.0
 };
 
 static size_t round_up(size_t value, int step)
@@ -67,11 +70,17 @@ void fl_jpeg_plan_columns(const fl_jpeg *jpeg, fl_box box, JDIMENSION *x,
                           JDIMENSION *width)
 {
     int32_t picture_width = (int32_t)jpeg->cinfo.image_width;
-    int32_t left = box.x - MARGIN, right = box.x + box.width + MARGIN;
-    if (left < 0 || must_keep_width(&jpeg->cinfo))
+    bool keeps_width = must_keep_width(&jpeg->cinfo);
+    int32_t left = keeps_width ? 0 : box.x - MARGIN;
+    int32_t right = keeps_width ? picture_width : box.x + box.width + MARGIN;
+    if (left < 0)
         left = 0;
-    if (right > picture_width || must_keep_width(&jpeg->cinfo))
+    if (right - left < MIN_WIDTH)
+        right = left + MIN_WIDTH;
+    if (right > picture_width)
         right = picture_width;
+    if (right - left < MIN_WIDTH)
+        left = right > MIN_WIDTH ? right - MIN_WIDTH : 0;
     *x = (JDIMENSION)left;
     *width = (JDIMENSION)(right - left);
 }
