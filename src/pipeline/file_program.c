@@ -193,7 +193,7 @@ static fl_status draw_and_place(const file_job *job, int32_t field, int32_t widt
 static fl_status store_pixels(const file_job *job, int32_t field, fl_error *error)
 {
     fl_chain_draw draw;
-    uint8_t *out;
+    uint8_t *out = NULL; // gcc does not see that FL_OK means it was written
     const fl_sample *sample = job->sample;
     fl_status status = draw_and_place(job, field, sample->pixel_width,
                                       sample->pixel_height, 0, &draw, &out, error);
@@ -209,7 +209,7 @@ static fl_status decode_opened(const file_job *job, int32_t field,
                                const fl_picture *picture, fl_error *error)
 {
     fl_chain_draw draw;
-    uint8_t *out;
+    uint8_t *out = NULL; // gcc does not see that FL_OK means it was written
     fl_decoder *decoder = job->worker->decoder;
     fl_status status = draw_and_place(job, field, picture->width, picture->height,
                                       picture->memory, &draw, &out, error);
