@@ -47,10 +47,11 @@ enum { FL_MAX_OPS = 16, FL_MAX_OP_DRAWS = 8 };
 
 // What was drawn for one sample.
 typedef struct fl_chain_draw {
-    fl_box region;      // the part of the picture that has to be decoded
-    size_t scratch;     // bytes that fl_chain_apply takes from the scratch
-    fl_row_shape shape; // of the row that comes out
-    size_t size;        // bytes of that row
+    int32_t width, height; // of the picture
+    fl_box region;         // the part of the picture that has to be decoded
+    size_t scratch;        // bytes that fl_chain_apply takes from the scratch
+    fl_row_shape shape;    // of the row that comes out
+    size_t size;           // bytes of that row
     int32_t values[FL_MAX_OPS][FL_MAX_OP_DRAWS]; // the ops' own
 } fl_chain_draw;
 
