@@ -2,8 +2,8 @@
 // RandomHorizontalFlip. Drawn: unit() < p.
 //
 // Behind the last resize the chain folds the flip into the store. In front of one it is
-// done here: Pillow's filter rounds its window half up, so that a mirrored picture is not
-// always resized to the mirrored result.
+// done here: the weights of a mirrored filter are summed the other way round, so equal
+// results are likely but not certain.
 #include "transform/op.h"
 
 #include "transform/rows.h"
