@@ -18,28 +18,9 @@
 #include "order/cursor.h"
 #include "order/permutation.h"
 #include "pipeline/engine.h"
+#include "pipeline/file_program.h"
 #include "stats/counters.h"
 #include "transform/chain.h"
-
-typedef enum fl_field_source {
-    FL_SOURCE_FILE,  // the sample's file
-    FL_SOURCE_LABEL, // the sample's label
-} fl_field_source;
-
-typedef enum fl_field_decode {
-    FL_DECODE_IMAGE, // source FILE: pixels, through the chain
-    FL_DECODE_BYTES, // source FILE: the bytes as they are; LATE
-    FL_DECODE_INT64, // source LABEL
-} fl_field_decode;
-
-typedef struct fl_field_spec {
-    const char *name;
-    fl_field_source source;
-    fl_field_decode decode;
-    const fl_op_spec *ops; // IMAGE only
-    int32_t op_count;
-    fl_pixel_layout layout; // IMAGE only
-} fl_field_spec;
 
 typedef struct fl_loader_spec {
     fl_catalog *catalog; // a reference is taken
@@ -58,19 +39,27 @@ typedef struct fl_loader_spec {
 typedef struct fl_loader fl_loader;
 
 // Checks the description, plans the layout, makes the engine; starts nothing. Takes the
-// allocator on success.
+// allocator always: a failure destroys it.
 FL_MUST_CHECK fl_status fl_loader_open(const fl_loader_spec *spec, fl_allocator allocator,
                                        fl_loader **out, fl_error *error);
 // Stops without waiting and drops the loader's references; runs and batches stay valid.
 // Call fl_engine_close(fl_loader_engine(...)) first to wait.
 void fl_loader_free(fl_loader *loader);
-fl_engine *fl_loader_engine(fl_loader *loader); // borrowed
+fl_engine *fl_loader_engine(const fl_loader *loader); // borrowed
 const fl_layout *
 fl_loader_layout(const fl_loader *loader); // with the two hidden fields last:
                                            // "index" int64, "valid" bool
-fl_counters *fl_loader_counters(fl_loader *loader);
-fl_slab_pool *fl_loader_pool(fl_loader *loader);
-int64_t fl_loader_scratch_plan(const fl_loader *loader); // bytes a compute thread
+const fl_counters *fl_loader_counters(const fl_loader *loader); // borrowed
+fl_slab_pool *fl_loader_pool(const fl_loader *loader);          // borrowed
+
+// What was planned from the spec, for explain().
+typedef struct fl_loader_plan {
+    int32_t window;       // undelivered batches a run
+    int64_t fetch_bytes;  // of files that are read and not yet decoded
+    int64_t late_bytes;   // of undelivered fields without a fixed size
+    int64_t scratch_plan; // a compute thread may take before it needs the permit
+} fl_loader_plan;
+fl_loader_plan fl_loader_read_plan(const fl_loader *loader);
 
 // A run over the loader's catalog; spec->count and spec->batch_size are the loader's.
 FL_MUST_CHECK fl_status fl_loader_start_run(fl_loader *loader, const fl_cursor_spec *spec,
