@@ -19,6 +19,11 @@ void fl_memory_fail_at(int64_t n)
     atomic_store(&fail_countdown, n);
 }
 
+int64_t fl_memory_fail_pending(void)
+{
+    return atomic_load(&fail_countdown);
+}
+
 void fl_memory_fail_randomly(uint32_t chance, uint64_t seed)
 {
     atomic_store(&fail_state, seed);

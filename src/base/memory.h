@@ -29,6 +29,8 @@ size_t fl_size_align(size_t size, size_t alignment);
 // Test builds: the n-th allocation from now fails (0 = the next one); negative: none
 // does.
 void fl_memory_fail_at(int64_t n);
+// What is left of that count; negative once it has failed, or if none was asked for.
+int64_t fl_memory_fail_pending(void);
 // From now each allocation fails with this chance in 2^16, by a seeded generator; 0 =
 // off.
 void fl_memory_fail_randomly(uint32_t chance, uint64_t seed);
