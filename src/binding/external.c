@@ -82,10 +82,11 @@ static fl_status external_allocate(void *context, size_t size, void **memory,
     Py_DECREF(function);
     if (*handle)
         return FL_OK;
-    if (error)
-        fl_error_from_python(error);
-    PyErr_Clear();
-    return FL_ERROR_PYTHON;
+    fl_error own = FL_ERROR_INIT;
+    fl_error_from_python(&own);
+    fl_status status = own.code;
+    fl_error_move(error, &own);
+    return status;
 }
 
 static void external_give(void *context, void *memory, size_t size, void *handle)

@@ -10,7 +10,8 @@ typedef int (*bind_function)(PyObject *module, fl_module *state);
 
 // The files of the binding, in the order in which they need each other.
 static const bind_function bind_functions[] = {
-    fl_bind_exceptions,
+    fl_bind_exceptions, fl_bind_tensor, fl_bind_raw_batch, fl_bind_python_step,
+    fl_bind_run,        fl_bind_engine, fl_bind_functions,
 };
 
 fl_module *fl_module_of(PyObject *module)
@@ -70,6 +71,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->raw_batch_type);
     Py_VISIT(state->run_type);
     Py_VISIT(state->engine_type);
+    Py_VISIT(state->file_bytes_type);
     return 0;
 }
 
@@ -86,6 +88,7 @@ static int module_clear(PyObject *module)
     Py_CLEAR(state->raw_batch_type);
     Py_CLEAR(state->run_type);
     Py_CLEAR(state->engine_type);
+    Py_CLEAR(state->file_bytes_type);
     return 0;
 }
 

@@ -20,6 +20,7 @@ typedef struct fl_module {
     PyObject *core_error, *decode_error, *limit_error, *closed_error;
     PyTypeObject *catalog_type, *cursor_type;
     PyTypeObject *tensor_type, *raw_batch_type, *run_type, *engine_type;
+    PyTypeObject *file_bytes_type; // python_step.c's own, without a name in the module
 } fl_module;
 
 // The state from the module, from an instance of one of its types, and from the class
@@ -40,6 +41,7 @@ int fl_bind_catalog(PyObject *module, fl_module *state);
 int fl_bind_order(PyObject *module, fl_module *state);
 int fl_bind_tensor(PyObject *module, fl_module *state);
 int fl_bind_raw_batch(PyObject *module, fl_module *state);
+int fl_bind_python_step(PyObject *module, fl_module *state);
 int fl_bind_run(PyObject *module, fl_module *state);
 int fl_bind_engine(PyObject *module, fl_module *state);
 int fl_bind_functions(PyObject *module, fl_module *state);
