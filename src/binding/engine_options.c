@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "binding/engine_options.h"
 
+// Of the keywords of Engine(), in the order of the list there.
+enum { REQUIRED_OPTIONS = 9 };
+
 typedef struct choice {
     const char *name;
     int value;
@@ -23,6 +26,21 @@ static int parse_choice(const char *what, const char *name, const choice *choice
     }
     PyErr_Format(PyExc_ValueError, "%s must be one of %s, not '%s'", what, list, name);
     return -1;
+}
+
+// The parser has no keywords that are both required and without a position. 0, or -1 with
+// TypeError set if one of the `count` names is missing.
+static int require(const char *function, PyObject *keywords, const char *const *names,
+                   size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (keywords && PyDict_GetItemString(keywords, names[i]))
+            continue;
+        PyErr_Format(PyExc_TypeError, "%s() needs the keyword argument '%s'", function,
+                     names[i]);
+        return -1;
+    }
+    return 0;
 }
 
 static int parse_field(fl_field_spec *spec, fl_op_list *ops, PyObject *field)
@@ -130,8 +148,9 @@ int fl_engine_arguments_init(fl_engine_arguments *arguments, const fl_module *st
     int in_order;
     long long memory_limit, max_pixels;
     arguments->allocate = arguments->decode = arguments->start_thread = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(
-            args, keywords, "O!$OiiiiLpsL|OOO:Engine", list, state->catalog_type,
+    if (require("Engine", keywords, names + 1, REQUIRED_OPTIONS) < 0 ||
+        !PyArg_ParseTupleAndKeywords(
+            args, keywords, "O!|$OiiiiLpsLOOO:Engine", list, state->catalog_type,
             &arguments->catalog, &fields, &spec->batch_size, &spec->compute_threads,
             &spec->fetch_threads, &spec->prefetch_batches, &memory_limit, &in_order,
             &arguments->output, &max_pixels, &arguments->allocate, &arguments->decode,
@@ -181,7 +200,8 @@ int fl_run_arguments_parse(fl_cursor_spec *spec, PyObject *args, PyObject *keywo
     const char *uneven;
     int shuffle, drop_last, chosen;
     long long start, rank, world;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "$pOOLLLsp:start_run", list,
+    if (require("start_run", keywords, names, Py_ARRAY_LENGTH(names) - 1) < 0 ||
+        !PyArg_ParseTupleAndKeywords(args, keywords, "|$pOOLLLsp:start_run", list,
                                      &shuffle, &seed, &epoch, &start, &rank, &world,
                                      &uneven, &drop_last) ||
         parse_unsigned("seed", seed, &spec->seed) < 0 ||
