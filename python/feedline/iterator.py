@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: MIT
+"""One pass over an epoch: what `iter(loader)` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from . import threads
+from ._core import ClosedError, Run
+from .batch import Origin, make_batch
+from .state import Place
+
+if TYPE_CHECKING:
+    from .loader import Loader
+
+
+class RunRecord:
+    """A run and what the loader remembers of it once its iterator is gone.
+
+    Holds neither loader nor iterator. `delivered` is a copy for the child of a fork, where the
+    run itself must not be asked.
+    """
+
+    __slots__ = ("delivered", "is_finished", "is_prestarted", "run", "start")
+
+    def __init__(self, run: Run, start: Place) -> None:
+        self.run = run
+        self.start = start
+        self.delivered = 0
+        self.is_finished = False  # StopIteration was raised
+        self.is_prestarted = False  # the next epoch's run was made, or needs none
+
+    @property
+    def has_moved(self) -> bool:
+        """The next iterator takes the next epoch."""
+        return self.is_finished or self.run.delivered > 0
+
+    @property
+    def place(self) -> Place:
+        """Where a run would go on after what was received."""
+        return self.place_after(self.run.delivered, self.run.position)
+
+    def place_after(self, delivered: int, position: int) -> Place:
+        """`position` is that after `delivered` batches; at the end the next epoch begins."""
+        if delivered == 0:
+            return self.start
+        if delivered >= self.run.batches:
+            return Place(self.start.epoch + 1, 0)
+        return Place(self.start.epoch, position)
+
+
+class LoaderIterator(Iterator[Any]):
+    """Batches of one epoch, in order.
+
+    Several threads may share one iterator: each batch goes to one of them. After an error, which
+    stands for its batch, iteration may go on.
+    """
+
+    def __init__(self, loader: Loader, record: RunRecord) -> None:
+        self._loader = loader
+        self._record = record
+        self._run = record.run
+        self._timeout = loader.timeout
+        self._names = tuple(loader.dataset.fields)
+        self._dataset = loader.dataset
+        self._as_dict = loader.as_dict
+        self._type = loader._batch_type
+        self._generation = threads.generation()
+
+    def __iter__(self) -> LoaderIterator:
+        return self
+
+    def __next__(self) -> Any:
+        """The next batch: a Batch, or a dict with `as_dict=True`.
+
+        Raises:
+            StopIteration: the epoch is over.
+            TimeoutError: no batch within `timeout` seconds; it can be asked for again.
+            DecodeError, OSError, ...: a sample of this batch failed; the message names its file.
+            ClosedError: the loader was closed.
+            RuntimeError: the iterator was made before a fork.
+        """
+        if self._generation != threads._generation:
+            self._refuse_after_fork()
+        record, run = self._record, self._run
+        try:
+            raw = run.next(self._timeout)
+        except StopIteration:
+            record.is_finished = True
+            raise
+        finally:
+            record.delivered = run.delivered
+        if not record.is_prestarted and run.is_admitted:
+            self._loader._prestart_after(record)
+        if self._as_dict:
+            return dict(zip(self._names, raw.values, strict=True))
+        number = raw.number
+        place = record.place_after(number + 1, run.position_after(number))
+        return make_batch(self._type, raw.values, Origin(raw, self._dataset, place))
+
+    def __len__(self) -> int:
+        """Batches that are left."""
+        if self._generation != threads._generation:
+            self._refuse_after_fork()
+        return max(0, self._run.batches - self._run.delivered)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("an iterator of a Loader cannot be pickled or copied; pickle the Loader")
+
+    def __del__(self) -> None:
+        # A break in mid-epoch. Absent attributes: __init__ did not get that far.
+        run = getattr(self, "_run", None)
+        if run is not None and getattr(self, "_generation", -1) == threads._generation:
+            run.cancel()
+
+    def _refuse_after_fork(self) -> NoReturn:
+        raise ClosedError(
+            "this iterator was made before the process was forked, and its threads are not here; "
+            "call iter(loader) again in this process"
+        )

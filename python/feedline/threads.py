@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+"""Lives of threads and loaders: Python-made threads, interpreter exit, and fork.
+
+Nothing is started by importing this module. At exit every open loader is closed before the
+interpreter waits for its non-daemon threads: a plain `atexit` would come after that wait, which
+would then never end.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from typing import Protocol
+
+
+class Closable(Protocol):
+    """A loader, as this module sees it."""
+
+    def close(self) -> None: ...
+    def _after_fork(self) -> None: ...
+
+
+_open_loaders: weakref.WeakSet[Closable] = weakref.WeakSet()
+_generation = 0
+
+
+def generation() -> int:
+    """How many forks lie between this process and the one that imported feedline."""
+    return _generation
+
+
+def register(loader: Closable) -> None:
+    """Have `loader` closed at exit and told of forks, while it lives."""
+    _open_loaders.add(loader)
+
+
+def unregister(loader: Closable) -> None:
+    """The loader is closed."""
+    _open_loaders.discard(loader)
+
+
+def close_all() -> None:
+    """Close every loader of this process that is still open."""
+    for loader in list(_open_loaders):
+        loader.close()
+
+
+class PythonThreads:
+    """The Python-made threads of one engine: started on demand, joined when it is closed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._threads: list[threading.Thread] = []
+        self._started = 0
+
+    def start(self, target: Callable[[], None]) -> None:
+        """Run `target()` on a new thread. RuntimeError if the interpreter is going down."""
+        with self._lock:
+            self._started += 1
+            name = f"feedline-python-{self._started}"
+            thread = threading.Thread(target=target, name=name, daemon=False)
+            thread.start()
+            self._threads = [known for known in self._threads if known.is_alive()]
+            self._threads.append(thread)
+
+    def join(self, seconds: float) -> None:
+        """Wait for all of them, at most so long; the calling thread is not waited for."""
+        deadline = time.monotonic() + seconds
+        with self._lock:
+            threads = [
+                thread for thread in self._threads if thread is not threading.current_thread()
+            ]
+        for thread in threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+
+def _after_fork_in_child() -> None:
+    global _generation
+    _generation += 1
+    for loader in list(_open_loaders):
+        loader._after_fork()
+
+
+# Runs before the interpreter joins non-daemon threads; concurrent.futures relies on it too.
+threading._register_atexit(close_all)  # type: ignore[attr-defined]
+os.register_at_fork(after_in_child=_after_fork_in_child)
