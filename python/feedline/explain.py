@@ -61,6 +61,7 @@ def explain(loader: Loader, choices: dict[str, Choice]) -> Explanation:
     lines += [Line(name, f"{choice.value}", choice.reason) for name, choice in choices.items()]
     lines.append(memory_line(loader))
     lines.append(pillow_line())
+    lines.append(kernels_line())
     return Explanation(lines)
 
 
@@ -117,3 +118,11 @@ def pillow_line() -> Line:
     if importlib.util.find_spec("PIL") is None:
         return Line("other formats than JPEG", "errors", f"Pillow is not installed; {limit}")
     return Line("other formats than JPEG", "Pillow", f"on Python-made threads; {limit}")
+
+
+def kernels_line() -> Line:
+    """Which variants of the kernels run."""
+    features = ", ".join(_core.environment()["cpu_features"])
+    return Line(
+        "kernels", features or "portable C", "the CPU's features; all give the same pixels"
+    )
