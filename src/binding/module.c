@@ -10,8 +10,9 @@ typedef int (*bind_function)(PyObject *module, fl_module *state);
 
 // The files of the binding, in the order in which they need each other.
 static const bind_function bind_functions[] = {
-    fl_bind_exceptions, fl_bind_tensor, fl_bind_raw_batch, fl_bind_python_step,
-    fl_bind_run,        fl_bind_engine, fl_bind_functions,
+    fl_bind_exceptions, fl_bind_catalog,   fl_bind_order,
+    fl_bind_tensor,     fl_bind_raw_batch, fl_bind_python_step,
+    fl_bind_run,        fl_bind_engine,    fl_bind_functions,
 };
 
 fl_module *fl_module_of(PyObject *module)

@@ -46,8 +46,8 @@ int fl_bind_run(PyObject *module, fl_module *state);
 int fl_bind_engine(PyObject *module, fl_module *state);
 int fl_bind_functions(PyObject *module, fl_module *state);
 
-// catalog.c: the core's catalog of a Catalog object, borrowed from it. The caller has
-// checked the type.
+// catalog_object.c: the core's catalog of a Catalog object, borrowed from it. The caller
+// has checked the type.
 fl_catalog *fl_catalog_of_object(PyObject *catalog);
 
 // Raises the core's error as a Python exception and clears it; always NULL, so that
