@@ -182,8 +182,7 @@ fl_status fl_catalog_from_paths(const fl_text *paths, const int64_t *labels,
     for (int64_t i = 0; i < count; i++) {
         if (paths[i].length > 0 && memchr(paths[i].data, 0, paths[i].length)) {
             fl_error_set(error, FL_ERROR_ARGUMENT,
-                         "path %lld contains a NUL byte, which no file name can",
-                         (long long)i);
+                         "a path contains a NUL byte, which no file name can");
             fl_error_add_index(error, i);
             return FL_ERROR_ARGUMENT;
         }

@@ -106,6 +106,9 @@ static fl_status fail(fl_listing *listing, const char *name, int os_error,
                       const char *message, fl_error *error)
 {
     extend_path(listing, name); // what does not fit stays out of the message
+    size_t length = strlen(listing->path);
+    if (length > 1 && listing->path[length - 1] == '/')
+        listing->path[length - 1] = 0; // the root as the caller wrote it
     fl_status status = fl_error_set_os(error, os_error, "%s", message);
     fl_error_add_path(error, listing->path);
     return status;
