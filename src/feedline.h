@@ -14,6 +14,7 @@
 #include "batch/layout.h"
 #include "batch/slab.h"
 #include "catalog/catalog.h"
+#include "decode/decoder.h"
 #include "deliver/dlpack.h"
 #include "order/cursor.h"
 #include "order/permutation.h"

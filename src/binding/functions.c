@@ -6,7 +6,6 @@
 #include "binding/op_list.h"
 #include "binding/output.h"
 #include "binding/tensor.h"
-#include "decode/decoder.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -323,7 +322,7 @@ static PyObject *environment(PyObject *module, PyObject *ignored)
                          "page_size", sysconf(_SC_PAGESIZE), "cpu_features", features);
 }
 
-static PyMethodDef functions[] = {
+static PyMethodDef module_methods[] = {
     {"check_ops", check_ops, METH_VARARGS,
      "check_ops($module, ops, layout, /)\n--\n\n"
      "(dtype, row shape or None) of a chain; ValueError says why it cannot be."},
@@ -346,5 +345,5 @@ static PyMethodDef functions[] = {
 int fl_bind_functions(PyObject *module, fl_module *state)
 {
     (void)state;
-    return PyModule_AddFunctions(module, functions);
+    return PyModule_AddFunctions(module, module_methods);
 }

@@ -120,8 +120,9 @@ static bool is_contiguous(const fl_array *array, bool is_fortran)
     return true;
 }
 
-// The struct module's code of the element type; NULL: it has none.
-static const char *buffer_format(fl_dtype dtype)
+// The struct module's code of the element type; NULL: it has none. Not const, as the
+// buffer protocol is not; nobody writes there.
+static char *buffer_format(fl_dtype dtype)
 {
     switch (dtype) {
     case FL_UINT8:
@@ -164,7 +165,6 @@ static const char *buffer_obstacle(const fl_array *array, int flags)
 
 static int tensor_getbuffer(PyObject *self, Py_buffer *view, int flags)
 {
-    static char nothing[1];
     fl_tensor *tensor = tensor_of(self);
     const fl_array *array = &tensor->array;
     const char *obstacle = buffer_obstacle(array, flags);
@@ -173,15 +173,12 @@ static int tensor_getbuffer(PyObject *self, Py_buffer *view, int flags)
         PyErr_SetString(PyExc_BufferError, obstacle);
         return -1;
     }
-    view->buf = array->size > 0 ? (void *)array->data : (void *)nothing;
+    // An empty tensor has no memory; some address is asked for all the same.
+    view->buf = array->size > 0 ? (void *)array->data : (void *)self;
     view->len = (Py_ssize_t)array->size;
     view->readonly = 0;
     view->itemsize = (Py_ssize_t)fl_dtype_size(array->dtype);
-    // The struct wants char *; nobody writes there.
-    view->format = NULL;
-    if (has_flags(flags, PyBUF_FORMAT))
-        memcpy(&view->format, &(const char *){buffer_format(array->dtype)},
-               sizeof(view->format));
+    view->format = has_flags(flags, PyBUF_FORMAT) ? buffer_format(array->dtype) : NULL;
     view->ndim = array->dimensions;
     view->shape = has_flags(flags, PyBUF_ND) ? (Py_ssize_t *)tensor->array.shape : NULL;
     view->strides = has_flags(flags, PyBUF_STRIDES) ? tensor->byte_strides : NULL;
