@@ -36,7 +36,7 @@ typedef struct fl_jpeg {
     bool is_last;   // every row was read: running out of bytes is no error any more
 
     uint8_t *rows; // FL_JPEG_MAX_ROWS decoded rows; kept from picture to picture
-    size_t rows_size;
+    size_t rows_size, row_stride;
 
     // Set before the jump out of libjpeg.
     jmp_buf escape;
