@@ -114,6 +114,26 @@ TARGET static inline __m256i resize_pixel(const uint8_t *const in[FL_RESIZE_ROWS
     return _mm256_packus_epi16(words, words); // a c .. | b d ..
 }
 
+TARGET static inline void resize_rows(const fl_taps *taps,
+                                      const uint8_t *const from[FL_RESIZE_ROWS],
+                                      uint8_t *const to[FL_RESIZE_ROWS], int32_t used)
+{
+    const int16_t *weights = taps->pairs;
+    const int32_t *first = taps->first;
+    size_t step = (size_t)taps->capacity / 2 * PAIR_VALUES;
+    size_t count = (size_t)taps->count;
+    for (size_t x = 0; x < count; x++, weights += step) {
+        size_t offset = (size_t)first[x] * FL_PIXEL_SIZE;
+        __m256i bytes = resize_pixel(from, offset, weights, used);
+        __m128i ac = _mm256_castsi256_si128(bytes);
+        __m128i bd = _mm256_extracti128_si256(bytes, 1);
+        write_pixel(to[0] + x * FL_PIXEL_SIZE, _mm_cvtsi128_si32(ac));
+        write_pixel(to[1] + x * FL_PIXEL_SIZE, _mm_cvtsi128_si32(bd));
+        write_pixel(to[2] + x * FL_PIXEL_SIZE, _mm_extract_epi32(ac, 1));
+        write_pixel(to[3] + x * FL_PIXEL_SIZE, _mm_extract_epi32(bd, 1));
+    }
+}
+
 TARGET static void resize_horizontal_avx2(const fl_taps *taps, const uint8_t *const *in,
                                           uint8_t *const *out, int32_t rows)
 {
@@ -124,18 +144,13 @@ TARGET static void resize_horizontal_avx2(const fl_taps *taps, const uint8_t *co
         from[i] = in[i < rows ? i : 0];
         to[i] = out[i < rows ? i : 0];
     }
-    const int16_t *weights = taps->pairs;
-    size_t step = (size_t)taps->capacity / 2 * PAIR_VALUES;
-    for (size_t x = 0; x < (size_t)taps->count; x++, weights += step) {
-        size_t offset = (size_t)taps->first[x] * FL_PIXEL_SIZE;
-        __m256i bytes = resize_pixel(from, offset, weights, taps->used);
-        __m128i ac = _mm256_castsi256_si128(bytes);
-        __m128i bd = _mm256_extracti128_si256(bytes, 1);
-        write_pixel(to[0] + x * FL_PIXEL_SIZE, _mm_cvtsi128_si32(ac));
-        write_pixel(to[1] + x * FL_PIXEL_SIZE, _mm_cvtsi128_si32(bd));
-        write_pixel(to[2] + x * FL_PIXEL_SIZE, _mm_extract_epi32(ac, 1));
-        write_pixel(to[3] + x * FL_PIXEL_SIZE, _mm_extract_epi32(bd, 1));
-    }
+    // Four taps are the mean crop of a photo; a loop of known length is unrolled.
+    if (taps->used == 4)
+        resize_rows(taps, from, to, 4);
+    else if (taps->used == 6)
+        resize_rows(taps, from, to, 6);
+    else
+        resize_rows(taps, from, to, taps->used);
 }
 
 TARGET static inline __m256i load_vector(const uint8_t *bytes)
@@ -170,13 +185,30 @@ TARGET static inline __m256i resize_column(const uint8_t *const *in, size_t offs
     return _mm256_packus_epi16(left, right);
 }
 
-TARGET static void resize_vertical_avx2(const uint8_t *const *in, const int32_t *weights,
-                                        int32_t taps, uint8_t *out, int32_t width)
+TARGET static inline void resize_columns(const uint8_t *const *in, const int32_t *weights,
+                                         int32_t taps, uint8_t *out, int32_t width)
 {
     size_t bytes = (size_t)width * FL_PIXEL_SIZE;
     for (size_t i = 0; i < bytes; i += VECTOR) {
         __m256i pixels = resize_column(in, i, weights, taps);
         _mm256_storeu_si256((__m256i *)(void *)(out + i), pixels);
+    }
+}
+
+TARGET static void resize_vertical_avx2(const uint8_t *const *in, const int32_t *weights,
+                                        int32_t taps, uint8_t *out, int32_t width)
+{
+    if (taps == 2 || taps == 4) {
+        // Copies, which the output cannot alias: they stay in registers.
+        const uint8_t *const rows[] = {in[0], in[1], in[taps - 2], in[taps - 1]};
+        const int32_t kept[] = {weights[0], weights[1], weights[taps - 2],
+                                weights[taps - 1]};
+        if (taps == 2)
+            resize_columns(rows, kept, 2, out, width);
+        else
+            resize_columns(rows, kept, 4, out, width);
+    } else {
+        resize_columns(in, weights, taps, out, width);
     }
 }
 

@@ -74,20 +74,6 @@ static void fill_table(fl_store *store)
     }
 }
 
-static void fill_lanes(fl_store *store)
-{
-    for (int32_t group = 0; group < FL_CHANNELS; group++) {
-        for (int32_t i = 0; i < 8; i++) {
-            int32_t channel = store->is_planar ? group : (group * 8 + i) % FL_CHANNELS;
-            float mean = store->spec.has_normalize ? store->spec.mean[channel] : 0.0f;
-            float std = store->spec.has_normalize ? store->spec.std[channel] : 1.0f;
-            store->lanes[group].mean[i] = mean;
-            store->lanes[group].std[i] = std;
-            store->lanes[group].inverse_std[i] = 1.0f / std;
-        }
-    }
-}
-
 static void put(const fl_store *store, int32_t channel, uint8_t byte, uint8_t *out)
 {
     if (store->spec.dtype == FL_UINT8)
@@ -125,6 +111,20 @@ void fl_store_scalar_flipped(const fl_store *store, const uint8_t *pixels, int32
 }
 
 #if defined(__x86_64__)
+static void fill_lanes(fl_store *store)
+{
+    for (int32_t group = 0; group < FL_CHANNELS; group++) {
+        for (int32_t i = 0; i < 8; i++) {
+            int32_t channel = store->is_planar ? group : (group * 8 + i) % FL_CHANNELS;
+            float mean = store->spec.has_normalize ? store->spec.mean[channel] : 0.0f;
+            float std = store->spec.has_normalize ? store->spec.std[channel] : 1.0f;
+            store->lanes[group].mean[i] = mean;
+            store->lanes[group].std[i] = std;
+            store->lanes[group].inverse_std[i] = 1.0f / std;
+        }
+    }
+}
+
 // Runs all 256 values of each channel through both: odd numbers (a std of 1e-39) may be
 // beyond what the correction of a product to a quotient can do.
 static bool is_avx2_exact(const fl_store *store)
