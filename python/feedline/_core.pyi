@@ -15,14 +15,19 @@ class CoreError(Exception):
 class DecodeError(CoreError, OSError):
     """A file's bytes are not what they claim to be (Pillow raises OSError there too).
 
-    Attributes `filename` (str, surrogateescape), `index` (int, -1 if unknown), `reason` (str)."""
+    Attributes `filename` (str, surrogateescape; None if unknown), `index` (int, -1 if unknown),
+    `reason` (str)."""
 
-    filename: str
+    filename: str | None
     index: int
     reason: str
 
 class LimitError(CoreError, ValueError):
     """Something is larger than a limit allows; attributes as DecodeError."""
+
+    filename: str | None
+    index: int
+    reason: str
 
 class ClosedError(CoreError, RuntimeError):
     """The loader or the iterator was closed."""
@@ -56,8 +61,8 @@ class Catalog:
 class Cursor:
     """One run over an epoch: which sample is in row r of batch g on this rank (docs/order.md)."""
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         *,
         count: int,
         shuffle: bool,
@@ -69,7 +74,7 @@ class Cursor:
         world_size: int,
         uneven: str,
         drop_last: bool,
-    ) -> None: ...
+    ) -> Cursor: ...
     @property
     def batches(self) -> int: ...
     def rows(self, number: int, /) -> int: ...
@@ -151,8 +156,8 @@ class Run:
 class Engine:
     """A loader's threads, budgets and memory. Starts nothing before the first Run.next."""
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         catalog: Catalog,
         *,
         # (name, source "file"|"label", decode "image"|"bytes"|"int64",
@@ -174,7 +179,7 @@ class Engine:
         decode_fallback: Callable[[memoryview], tuple[int, int, bytes]] | None = None,
         # Starts one Python thread that runs `target()`; called attached inside next().
         start_python_thread: Callable[[Callable[[], None]], None] | None = None,
-    ) -> None: ...
+    ) -> Engine: ...
     def start_run(
         self,
         *,

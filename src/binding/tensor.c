@@ -179,7 +179,8 @@ static int tensor_getbuffer(PyObject *self, Py_buffer *view, int flags)
     view->readonly = 0;
     view->itemsize = (Py_ssize_t)fl_dtype_size(array->dtype);
     view->format = has_flags(flags, PyBUF_FORMAT) ? buffer_format(array->dtype) : NULL;
-    view->ndim = array->dimensions;
+    // Who does not ask for a shape sees bytes in a row, as memoryview has it.
+    view->ndim = has_flags(flags, PyBUF_ND) ? array->dimensions : 1;
     view->shape = has_flags(flags, PyBUF_ND) ? (Py_ssize_t *)tensor->array.shape : NULL;
     view->strides = has_flags(flags, PyBUF_STRIDES) ? tensor->byte_strides : NULL;
     view->suboffsets = NULL;
@@ -211,7 +212,26 @@ static PyObject *tensor_torch(PyObject *self, PyObject *ignored)
     return convert(self, "torch");
 }
 
+#if PY_VERSION_HEX < 0x030C0000
+// Later versions make it from the buffer protocol by themselves.
+static PyObject *tensor_buffer(PyObject *self, PyObject *argument)
+{
+    long flags = PyLong_AsLong(argument);
+    if (flags == -1 && PyErr_Occurred())
+        return NULL;
+    const char *obstacle = buffer_obstacle(&tensor_of(self)->array, (int)flags);
+    if (!obstacle)
+        return PyMemoryView_FromObject(self);
+    PyErr_SetString(PyExc_BufferError, obstacle);
+    return NULL;
+}
+#endif
+
 static PyMethodDef tensor_methods[] = {
+#if PY_VERSION_HEX < 0x030C0000
+    {"__buffer__", tensor_buffer, METH_O,
+     "__buffer__($self, flags, /)\n--\n\nA memoryview of the same memory."},
+#endif
     {"__dlpack__", (PyCFunction)(void (*)(void))fl_tensor_dlpack,
      METH_VARARGS | METH_KEYWORDS,
      "__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, "
