@@ -350,8 +350,10 @@ static void check_memory_estimate(void)
         CHECK_INT(rows.read(rows.context, pixels, 2800, 1, NULL), FL_OK);
         struct mallinfo2 after = mallinfo2();
         size_t taken = after.uordblks + after.hblkhd - before.uordblks - before.hblkhd;
-        CHECK(taken <= picture.memory);
-        CHECK(picture.memory <= 2 * taken + (128 << 10));
+        if (taken > 0) { // valgrind's allocator does not count either
+            CHECK(taken <= picture.memory);
+            CHECK(picture.memory <= 2 * taken + (128 << 10));
+        }
         fl_decoder_destroy(fresh); // closes
         decoder = saved;
         free(bytes);
