@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from conftest import DecodeError, shared_files
+from native_decoder import DecodeError, shared_files
 from PIL import Image
 
 
@@ -162,6 +162,19 @@ def test_bytes_behind_the_end(decoder):
     for tail in (b"\0", b"\xff", b"trailer", data, b"\0" * 70000):
         assert np.array_equal(decoder.decode(data + tail), want)
         assert np.array_equal(decoder.decode(data + tail, (0, 0, 5, 5)), want[:5, :5])
+
+
+@pytest.mark.parametrize("gap", [100, 70000])
+@pytest.mark.parametrize("marker", [b"\xff\xae", b"\xff\xd9", b"\xff\xda\x00\x08"])
+def test_markers_behind_the_last_row(decoder, gap, marker):
+    """Pillow looks for faults behind the last row in the block of 64 KiB that it reached."""
+    data = encode(picture("RGB", 64, 64, 9))[:-2] + b"\0" * gap + marker
+    want = pillow(data)
+    if want is None:
+        with pytest.raises(DecodeError):
+            decoder.decode(data)
+    else:
+        assert np.array_equal(decoder.decode(data), want)
 
 
 def test_pillow_waits_for_no_end_marker_once_all_rows_are_there(decoder):
