@@ -46,10 +46,12 @@ def test_hand_over(
 
 
 def make_tiny(folder: Path) -> Path:
-    """Pictures that cost next to nothing: the hand-over is asked for, not the decoder."""
+    """Pictures that cost next to nothing: the hand-over is asked for, not the decoder. The first
+    one by name is large."""
     from PIL import Image
 
     (folder / "a").mkdir()
-    for number in range(64):
-        Image.new("RGB", (16, 16), (number * 4, 128, 0)).save(folder / "a" / f"{number}.jpg")
+    Image.new("RGB", (4000, 3000)).save(folder / "a" / "0.jpg", progressive=True)
+    for number in range(1, 65):
+        Image.new("RGB", (16, 16), (number * 3, 128, 0)).save(folder / "a" / f"{number}.jpg")
     return folder
