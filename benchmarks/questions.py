@@ -2,7 +2,6 @@
 """What every loader is asked; each function runs in a fresh process (job.py)."""
 
 import gc
-import itertools
 import resource
 import statistics
 import time
@@ -61,11 +60,8 @@ def start_up(peer: str, data: str, batch: int, threads: int) -> dict[str, Any]:
     names = ("import", "make", "first")
     result = {name: marks[i + 1] - marks[i] for i, name in enumerate(names)}
     # The steady interval, to tell what of the first batch is start-up.
-    later = [time.perf_counter()]
-    for _ in iterator:
-        later.append(time.perf_counter())
-    steps = [b - a for a, b in itertools.pairwise(later)]
-    result["interval"] = statistics.median(steps) if steps else 0.0
+    rest = sum(1 for _ in iterator)
+    result["interval"] = (time.perf_counter() - marks[-1]) / rest if rest else 0.0
     del iterator
     close(loader)
     return result

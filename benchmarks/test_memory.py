@@ -26,9 +26,12 @@ def test_memory(
     table.columns = ["after epoch", "beyond the idle interpreter"]
     for epoch, value in run["after"].items():
         table.add(epoch, results.megabytes(value))
+    slabs = run["pool"]["free_slabs"] + run["pool"]["out_slabs"]
     table.notes += [
         f"idle, with NumPy and feedline imported: {results.megabytes(run['idle'])}; "
         f"peak of the process: {results.megabytes(run['peak'])}",
-        f"one batch of {BATCH}: {results.megabytes(run['slab'])}; pool: {run['pool']}",
-        f"catalog of {MANY:,} entries: {entries['bytes']:.1f} bytes an entry beyond its path",
+        f"in the pool and with the loop: {slabs} slabs of {results.megabytes(run['slab'])}, "
+        f"a batch of {BATCH} each",
+        f"catalog of {MANY:,} entries: {entries['bytes']:.1f} bytes an entry in all; "
+        f"a path alone is {entries['path']:.1f} bytes",
     ]
