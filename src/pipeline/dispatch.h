@@ -47,8 +47,13 @@ bool fl_dispatch_has_queued_locked(fl_engine *engine, fl_lane lane)
 
 void fl_dispatch_list_run_locked(fl_engine *engine, fl_run *run)
     FL_REQUIRES(engine->lock);
-// Drops the run's queued tasks and its share of the budgets.
+// Drops the run's queued tasks and its share of the budgets. Idempotent.
 void fl_dispatch_end_run_locked(fl_engine *engine, fl_run *run, fl_calls *calls)
+    FL_REQUIRES(engine->lock);
+
+// run.c: ends the run for its consumers too: cancelled, or its engine stops. Takes the
+// run's lock inside the engine's.
+void fl_run_close_locked(fl_engine *engine, fl_run *run, fl_calls *calls)
     FL_REQUIRES(engine->lock);
 
 #endif

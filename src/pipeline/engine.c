@@ -80,24 +80,13 @@ bool fl_engine_is_closed(fl_engine *engine)
     return is_stopping;
 }
 
-static void close_run_locked(fl_engine *engine, fl_run *run, fl_calls *calls)
-    FL_REQUIRES(engine->lock)
-{
-    fl_cancel_set(&run->cancel);
-    fl_dispatch_end_run_locked(engine, run, calls);
-    fl_mutex_lock(&run->lock);
-    run->is_closed = true;
-    fl_condition_broadcast(&run->batch_ready);
-    fl_mutex_unlock(&run->lock);
-}
-
 void fl_engine_stop(fl_engine *engine)
 {
     fl_calls calls = {0}; // stays empty: a stopping engine recruits nobody
     fl_mutex_lock(&engine->lock);
     engine->is_stopping = true;
     while (engine->oldest)
-        close_run_locked(engine, engine->oldest, &calls);
+        fl_run_close_locked(engine, engine->oldest, &calls);
     for (fl_lane lane = 0; lane < FL_LANE_COUNT; lane++)
         fl_condition_broadcast(&engine->lanes[lane].work);
     fl_mutex_unlock(&engine->lock);

@@ -25,11 +25,16 @@ bool fl_engine_python_enter(fl_engine *engine)
 
 void fl_engine_python_exit(fl_engine *engine)
 {
+    fl_calls calls = {0};
     fl_counter_add(&engine->counters.block->stages[FL_STAGE_PYTHON].threads, -1);
     fl_mutex_lock(&engine->lock);
-    engine->lanes[FL_LANE_PYTHON].threads--;
+    // A task may have come since this thread found none. With others alive it is theirs;
+    // and a thread that could not be started must not make its consumer try for ever.
+    if (--engine->lanes[FL_LANE_PYTHON].threads == 0)
+        fl_dispatch_recruit_locked(engine, FL_LANE_PYTHON, &calls);
     fl_condition_broadcast(&engine->quiet);
     fl_mutex_unlock(&engine->lock);
+    fl_calls_make(engine, &calls);
 }
 
 fl_status fl_engine_python_take(fl_engine *engine, fl_python_task *out)

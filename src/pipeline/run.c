@@ -5,6 +5,7 @@
 #include "pipeline/dispatch.h"
 #include "pipeline/workers.h"
 
+#include <assert.h>
 #include <stddef.h>
 
 fl_status fl_run_create(fl_engine *engine, void *run_context, fl_run **out,
@@ -33,6 +34,9 @@ fl_run *fl_run_ref(fl_run *run)
 
 static void destroy(fl_run *run)
 {
+    assert(!run->is_listed && "cancel a run before its last reference goes");
+    // What queued tasks held when the run was cancelled goes now, with their samples.
+    fl_counter_add(&run->engine->counters.block->fetched_bytes, -run->bytes_used);
     for (fl_batch *batch = run->first, *next; batch; batch = next) {
         next = batch->next;
         if (batch->state == FL_BATCH_READY)
@@ -56,20 +60,26 @@ void fl_run_unref(fl_run **run)
         destroy(released);
 }
 
+void fl_run_close_locked(fl_engine *engine, fl_run *run, fl_calls *calls)
+{
+    // The flag first: a batch that is finished by dropping its samples is finished after
+    // it, and whoever pops that batch looks at the flag.
+    fl_cancel_set(&run->cancel);
+    fl_dispatch_end_run_locked(engine, run, calls);
+    fl_mutex_lock(&run->lock);
+    run->is_closed = true;
+    fl_condition_broadcast(&run->batch_ready);
+    fl_mutex_unlock(&run->lock);
+}
+
 void fl_run_cancel(fl_run *run)
 {
     fl_engine *engine = run->engine;
     fl_calls calls = {0};
-    fl_cancel_set(&run->cancel);
     fl_mutex_lock(&engine->lock);
-    fl_dispatch_end_run_locked(engine, run, &calls);
+    fl_run_close_locked(engine, run, &calls);
     fl_mutex_unlock(&engine->lock);
     fl_calls_make(engine, &calls);
-
-    fl_mutex_lock(&run->lock);
-    run->is_closed = true;
-    fl_mutex_unlock(&run->lock);
-    fl_condition_broadcast(&run->batch_ready);
 }
 
 int64_t fl_run_delivered(fl_run *run)

@@ -10,6 +10,8 @@
 
 void fl_window_call_consumers_locked(fl_run *run)
 {
+    if (run->needs_attention)
+        return; // called already, and nobody has come yet
     run->needs_attention = true;
     fl_condition_broadcast(&run->batch_ready);
 }
@@ -40,9 +42,24 @@ static bool can_supply_locked(const fl_run *run)
     return false;
 }
 
+// The head will not become ready by itself: a consumer has to supply memory, to let a
+// batch enter, or to learn that this is the end. Only the head counts, out of order too:
+// the batches behind it may wait for bytes until it is gone.
+static bool is_dry_locked(const fl_run *run)
+{
+    return run->first ? run->first->state == FL_BATCH_NEEDS_SLAB : !run->is_admitting;
+}
+
 static bool is_over_locked(const fl_run *run)
 {
     return run->is_admitted && !run->first;
+}
+
+// Cancelled counts as closed: a batch whose samples were dropped must not be seen. Who
+// finished it has seen the flag, so who finds it here sees it too.
+static bool is_closed_locked(const fl_run *run)
+{
+    return run->is_closed || fl_cancel_is_set(&run->cancel);
 }
 
 // ---- What engine threads do with a batch.
@@ -117,7 +134,7 @@ void fl_window_finish(fl_batch *batch)
 {
     fl_run *run = batch->run;
     if (run->engine->program.layout->late_count == 0 ||
-        batch->lowest_failed != INT32_MAX) {
+        batch->lowest_failed != INT32_MAX || fl_cancel_is_set(&run->cancel)) {
         mark_ready(batch);
         return;
     }
@@ -178,7 +195,7 @@ fl_status fl_run_pop(fl_run *run, fl_batch **out, fl_error *error)
 {
     *out = NULL;
     fl_mutex_lock(&run->lock);
-    bool is_closed = run->is_closed, is_over = is_over_locked(run);
+    bool is_closed = is_closed_locked(run), is_over = is_over_locked(run);
     fl_batch *batch = is_closed ? NULL : find_ready_locked(run);
     if (!batch) {
         fl_mutex_unlock(&run->lock);
@@ -190,13 +207,13 @@ fl_status fl_run_pop(fl_run *run, fl_batch **out, fl_error *error)
     }
     unlink_locked(run, batch);
     int64_t head = run->first ? run->first->view.number : run->next_number;
-    bool can_pop = find_ready_locked(run) != NULL;
+    bool has_more = find_ready_locked(run) || is_dry_locked(run);
     is_over = is_over_locked(run);
     fl_mutex_unlock(&run->lock);
 
     if (is_over)
         fl_condition_broadcast(&run->batch_ready); // for the others it is the end
-    else if (can_pop)
+    else if (has_more)
         fl_condition_signal(&run->batch_ready);
     tell_dispatch(run, head, is_over);
 
@@ -231,9 +248,11 @@ static fl_status supply_slab(fl_run *run, fl_error *error)
     fl_status status =
         fl_slab_pool_take(engine->pool, batch->late_size, &batch->late_slab, error);
     if (status != FL_OK) {
+        // For all that wait: the next one would be refused as well.
         fl_mutex_lock(&run->lock);
         batch->state = FL_BATCH_NEEDS_SLAB;
-        batch->is_refused = true;
+        for (batch = run->first; batch; batch = batch->next)
+            batch->is_refused |= batch->state == FL_BATCH_NEEDS_SLAB;
         fl_mutex_unlock(&run->lock);
         return status;
     }
@@ -252,7 +271,7 @@ static fl_status supply_slab(fl_run *run, fl_error *error)
 static bool may_enter_locked(const fl_run *run)
 {
     const fl_engine_options *options = &run->engine->options;
-    if (run->is_closed || run->is_admitted || run->is_admitting)
+    if (is_closed_locked(run) || run->is_admitted || run->is_admitting)
         return false;
     if (run->window_count == 0)
         return true;
@@ -286,9 +305,14 @@ static void queue_plan(fl_run *run, fl_batch *batch)
     fl_engine *engine = run->engine;
     fl_calls calls = {0};
     fl_mutex_lock(&engine->lock);
-    fl_dispatch_list_run_locked(engine, run);
-    fl_dispatch_push_locked(engine, run, &batch->task);
-    fl_dispatch_recruit_locked(engine, FL_LANE_COMPUTE, &calls);
+    if (engine->is_stopping) {
+        // It was not in the list when the engine stopped.
+        fl_run_close_locked(engine, run, &calls);
+    } else {
+        fl_dispatch_list_run_locked(engine, run);
+        fl_dispatch_push_locked(engine, run, &batch->task);
+        fl_dispatch_recruit_locked(engine, FL_LANE_COMPUTE, &calls);
+    }
     fl_mutex_unlock(&engine->lock);
     fl_calls_make(engine, &calls);
 }
@@ -313,8 +337,11 @@ fl_status fl_run_feed(fl_run *run, fl_error *error)
         enter_locked(run, batch);
     if (status == FL_END)
         run->is_admitted = true;
+    bool is_over = is_over_locked(run);
     fl_mutex_unlock(&run->lock);
 
+    if (is_over)
+        tell_dispatch(run, number, true); // the last batch was popped before
     if (has_entered) {
         queue_plan(run, batch);
         return FL_OK;
@@ -327,44 +354,36 @@ fl_status fl_run_feed(fl_run *run, fl_error *error)
 
 fl_status fl_run_supply(fl_run *run, fl_error *error)
 {
+    // One at a time, with a look at the head in between: memory may be slow to come.
     fl_status status;
-    do
+    bool is_ready = false, is_dry;
+    do {
         status = supply_slab(run, error);
-    while (status == FL_OK);
-    // With a look at the head in between: memory may be slow to come.
-    bool is_ready = false, is_empty = false;
-    while (status == FL_END && !is_ready) {
-        status = fl_run_feed(run, error);
         if (status == FL_END)
-            break;
-        if (status == FL_OK)
-            status = FL_END;
+            status = fl_run_feed(run, error);
         fl_mutex_lock(&run->lock);
         is_ready = find_ready_locked(run) != NULL;
+        is_dry = is_dry_locked(run);
         fl_mutex_unlock(&run->lock);
-    }
-    if (status == FL_END)
-        return fl_workers_ensure(run->engine, error);
+    } while (status == FL_OK && !is_ready);
 
     // A failed supply never loses a batch: the window stays shorter. It is the caller's
-    // error only if nothing is on its way.
-    fl_mutex_lock(&run->lock);
-    is_empty = !run->first || run->first->state == FL_BATCH_NEEDS_SLAB;
-    fl_mutex_unlock(&run->lock);
-    if (is_empty)
+    // error only if nothing is on its way; then the others try as well.
+    if (status < 0 && is_dry) {
+        fl_condition_broadcast(&run->batch_ready);
         return status;
+    }
     fl_error_clear(error);
     return fl_workers_ensure(run->engine, error);
 }
 
-// An empty window with nothing on its way would never wake anybody. A window that is only
-// shorter than it may be is not a reason: memory that was refused once would make the
-// consumer spin.
+// A window with nothing on its way would never wake anybody. One that is only shorter
+// than it may be is not a reason: memory that was refused once would make the consumer
+// spin.
 static bool must_look_locked(const fl_run *run)
 {
-    bool is_dry = !run->first && !run->is_admitting;
-    return run->is_closed || run->needs_attention || is_dry || find_ready_locked(run) ||
-           can_supply_locked(run);
+    return is_closed_locked(run) || run->needs_attention || is_dry_locked(run) ||
+           find_ready_locked(run) || can_supply_locked(run);
 }
 
 static void count_waiter(fl_run *run, int32_t amount)
@@ -383,7 +402,9 @@ fl_status fl_run_wait(fl_run *run, int64_t deadline_ns, fl_error *error)
 {
     fl_counters_block *counters = run->engine->counters.block;
     int64_t begin = fl_clock_now();
-    atomic_store_explicit(&counters->waiting_since_ns, begin, memory_order_relaxed);
+    // Of several consumers the first one's wait is shown, until it ends.
+    int64_t nobody = 0, mine = begin;
+    atomic_compare_exchange_strong(&counters->waiting_since_ns, &nobody, begin);
     count_waiter(run, 1);
 
     bool in_time = true;
@@ -397,7 +418,7 @@ fl_status fl_run_wait(fl_run *run, int64_t deadline_ns, fl_error *error)
     count_waiter(run, -1);
     fl_counter_add(&counters->consumer_waits, 1);
     fl_counter_add(&counters->consumer_wait_ns, fl_clock_now() - begin);
-    atomic_store_explicit(&counters->waiting_since_ns, 0, memory_order_relaxed);
+    atomic_compare_exchange_strong(&counters->waiting_since_ns, &mine, 0);
     if (!must_look)
         return fl_error_set(error, FL_ERROR_TIMEOUT, "no batch was ready in time");
     return FL_OK;
