@@ -7,6 +7,7 @@
 #include "order/permutation.h"
 
 #include "check.h"
+#include "order_golden.h"
 
 enum { MAX_SAMPLES = 40 };
 
@@ -71,6 +72,38 @@ static void check_inverses(void)
                               INT64_MAX};
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
         check_inverse(counts[i]);
+}
+
+// As hash_order in tests/order_golden.py.
+static uint64_t hash_order(const fl_permutation *permutation, int64_t count)
+{
+    uint64_t sum = 0;
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t z = (uint64_t)i << 32 ^ (uint64_t)fl_permutation_at(permutation, i);
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+        z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+        sum += z ^ z >> 31;
+    }
+    return sum;
+}
+
+static void check_goldens(void)
+{
+    size_t rows = sizeof(order_goldens) / sizeof(order_goldens[0]);
+    CHECK_INT(rows, 45);
+    for (size_t i = 0; i < rows; i++) {
+        const order_golden *golden = &order_goldens[i];
+        int64_t count = golden->count, tail = count < 4 ? 0 : count - 4;
+        fl_permutation *permutation =
+            make_permutation(count, golden->seed, golden->epoch);
+        for (int k = 0; k < 8 && k < count; k++)
+            CHECK_INT(fl_permutation_at(permutation, k), golden->first[k]);
+        for (int k = 0; k < 4 && k < count; k++)
+            CHECK_INT(fl_permutation_at(permutation, tail + k), golden->last[k]);
+        if (golden->hash)
+            CHECK(hash_order(permutation, count) == golden->hash);
+        fl_permutation_destroy(permutation);
+    }
 }
 
 static fl_cursor *make_cursor(const fl_cursor_spec *spec)
@@ -308,6 +341,7 @@ int main(void)
 {
     check_bijections();
     check_inverses();
+    check_goldens();
     check_split();
     check_elastic();
     check_arguments();
