@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+
 import order_model
 
 HEADER = Path(__file__).parent / "core" / "order_golden.h"

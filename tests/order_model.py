@@ -12,6 +12,7 @@ PHILOX = {  # multipliers and Weyl constants of the paper, by the width of a wor
     64: (0xD2E7470EE14C6C93, 0xCA5A826395121157, 0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B),
 }
 
+
 def philox(counter, key, bits=32):
     """Philox4x<bits>-10."""
     (c0, c1, c2, c3), (k0, k1) = counter, key
