@@ -69,12 +69,15 @@ static PyObject *make_object(const fl_module *state, fl_catalog *catalog)
 
 static PyObject *catalog_scan_folder(PyObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"root", "extensions", "allow_empty", "threads", NULL};
+    static const char *const names[] = {"root", "extensions", "allow_empty", "threads",
+                                        NULL};
+    char *keywords[Py_ARRAY_LENGTH(names)];
+    memcpy(keywords, names, sizeof(keywords)); // the parser's prototype lacks a const
     const fl_module *state = fl_module_of_type(type);
     const char *root;
     PyObject *extensions;
     int allow_empty, threads;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "yOpi:scan_folder", names, &root,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "yOpi:scan_folder", keywords, &root,
                                      &extensions, &allow_empty, &threads))
         return NULL;
     text_list list;
@@ -119,10 +122,12 @@ static int copy_labels(PyObject *labels, Py_ssize_t count, PyArrayObject **out)
 
 static PyObject *catalog_from_paths(PyObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"paths", "labels", NULL};
+    static const char *const names[] = {"paths", "labels", NULL};
+    char *keywords[Py_ARRAY_LENGTH(names)];
+    memcpy(keywords, names, sizeof(keywords)); // the parser's prototype lacks a const
     const fl_module *state = fl_module_of_type(type);
     PyObject *paths, *labels;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO:from_paths", names, &paths,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO:from_paths", keywords, &paths,
                                      &labels))
         return NULL;
     text_list list;

@@ -63,13 +63,15 @@ static int parse_uneven(PyObject *object, void *out)
 
 static PyObject *cursor_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"count",  "shuffle",    "seed", "epoch",
-                            "start",  "batch_size", "rank", "world_size",
-                            "uneven", "drop_last",  NULL};
+    static const char *const names[] = {"count",  "shuffle",    "seed", "epoch",
+                                        "start",  "batch_size", "rank", "world_size",
+                                        "uneven", "drop_last",  NULL};
+    char *list[Py_ARRAY_LENGTH(names)];
+    memcpy(list, names, sizeof(list)); // the parser's prototype lacks a const
     long long count, start, batch_size, rank, world;
     int shuffle, drop_last;
     fl_cursor_spec spec = {0};
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "$LpO&O&LLLLO&p:Cursor", names, &count,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "$LpO&O&LLLLO&p:Cursor", list, &count,
                                      &shuffle, parse_u64, &spec.seed, parse_u64,
                                      &spec.epoch, &start, &batch_size, &rank, &world,
                                      parse_uneven, &spec.uneven, &drop_last))
@@ -201,10 +203,12 @@ static PyType_Spec cursor_spec = {
 
 static PyObject *permutation(PyObject *module, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"count", "seed", "epoch", "start", "stop", NULL};
+    static const char *const names[] = {"count", "seed", "epoch", "start", "stop", NULL};
+    char *list[Py_ARRAY_LENGTH(names)];
+    memcpy(list, names, sizeof(list)); // the parser's prototype lacks a const
     long long count, start, stop;
     uint64_t seed, epoch;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "LO&O&LL:permutation", names, &count,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "LO&O&LL:permutation", list, &count,
                                      parse_u64, &seed, parse_u64, &epoch, &start, &stop))
         return NULL;
     if (start < 0 || start > stop || stop > count)
@@ -232,10 +236,12 @@ static PyObject *permutation(PyObject *module, PyObject *args, PyObject *kwargs)
 
 static PyObject *philox(PyObject *module, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"counter", "key", NULL};
+    static const char *const names[] = {"counter", "key", NULL};
+    char *list[Py_ARRAY_LENGTH(names)];
+    memcpy(list, names, sizeof(list)); // the parser's prototype lacks a const
     (void)module;
     uint32_t c[4], k[2], out[4];
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "(O&O&O&O&)(O&O&):philox", names,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "(O&O&O&O&)(O&O&):philox", list,
                                      parse_u32, &c[0], parse_u32, &c[1], parse_u32, &c[2],
                                      parse_u32, &c[3], parse_u32, &k[0], parse_u32,
                                      &k[1]))
@@ -245,7 +251,7 @@ static PyObject *philox(PyObject *module, PyObject *args, PyObject *kwargs)
                          (unsigned long)out[2], (unsigned long)out[3]);
 }
 
-static PyMethodDef functions[] = {
+static PyMethodDef order_methods[] = {
     {"permutation", (PyCFunction)(void (*)(void))permutation,
      METH_VARARGS | METH_KEYWORDS,
      "permutation($module, count, seed, epoch, start, stop)\n--\n\n"
@@ -260,5 +266,5 @@ int fl_bind_order(PyObject *module, fl_module *state)
     state->cursor_type = fl_add_type(module, &cursor_spec);
     if (!state->cursor_type)
         return -1;
-    return PyModule_AddFunctions(module, functions);
+    return PyModule_AddFunctions(module, order_methods);
 }
