@@ -12,7 +12,7 @@
 
 enum {
     TABLE_LIMIT = 1 << 16, // the largest set whose indices all fit 16 bits
-    ROUNDS = 12,           // serial correlations vanish from 4 on (docs/order.md)
+    ROUNDS = 12,           // random by all tests from 6 on (docs/order.md)
 };
 
 struct fl_permutation {
