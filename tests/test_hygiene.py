@@ -339,7 +339,9 @@ GLOBALS: dict[tuple[str, str], str] = {
     ("binding/python_step.c", "served"): "a thread's own: which engine it must not wait for",
 }
 # CPython takes these without const, and never writes to them.
-BINDING_TABLE = re.compile(r"\w+_(slots|spec|methods|properties|members|definition)")
+BINDING_TABLE = re.compile(
+    r"(\w+_)?(slots|spec|methods|properties|members|definition|names|functions)"
+)
 
 
 @needs_gcc
