@@ -103,10 +103,10 @@ def compile_one(source: str, folder: Path, flags: list[str]) -> str:
             return str(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     command = [*flags, "-MMD", "-MF", str(rule), "-c", source, "-o", str(target)]
-    print(shlex.join(command), flush=True)
+    print(f"compiling {source}", flush=True)
     if subprocess.run(command, check=False).returncode != 0:
         target.unlink(missing_ok=True)
-        sys.exit(f"{source} does not compile")
+        sys.exit(f"{source} does not compile:\n{shlex.join(command)}")
     return str(target)
 
 

@@ -110,8 +110,8 @@ int main(int count, char **arguments)
     cpu = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
     wall = seconds(CLOCK_MONOTONIC) - wall;
 
-    printf("{\"images\": %ld, \"wall\": %.6f, \"cpu\": %.6f, \"first\": 0}\n", images, wall,
-           cpu);
+    printf("{\"images\": %ld, \"wall\": %.6f, \"cpu\": %.6f, \"first\": 0}\n", images,
+           wall, cpu);
     jpeg_destroy_decompress(&self.jpeg);
     free(self.bytes);
     free(self.pixels);
