@@ -84,7 +84,7 @@ PyObject *fl_tensor_dlpack(PyObject *self, PyObject *args, PyObject *keywords)
 {
     static const char *const names[] = {"stream", "max_version", "dl_device", "copy",
                                         NULL};
-    char *list[Py_ARRAY_LENGTH(names)];
+    char *list[sizeof(names) / sizeof(names[0])];
     memcpy(list, names, sizeof(list)); // the parser's prototype lacks a const
     PyObject *stream = Py_None, *max_version = Py_None, *device = Py_None;
     PyObject *copy = Py_None;

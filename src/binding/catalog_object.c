@@ -71,7 +71,7 @@ static PyObject *catalog_scan_folder(PyObject *type, PyObject *args, PyObject *k
 {
     static const char *const names[] = {"root", "extensions", "allow_empty", "threads",
                                         NULL};
-    char *keywords[Py_ARRAY_LENGTH(names)];
+    char *keywords[sizeof(names) / sizeof(names[0])];
     memcpy(keywords, names, sizeof(keywords)); // the parser's prototype lacks a const
     const fl_module *state = fl_module_of_type(type);
     const char *root;
@@ -123,7 +123,7 @@ static int copy_labels(PyObject *labels, Py_ssize_t count, PyArrayObject **out)
 static PyObject *catalog_from_paths(PyObject *type, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"paths", "labels", NULL};
-    char *keywords[Py_ARRAY_LENGTH(names)];
+    char *keywords[sizeof(names) / sizeof(names[0])];
     memcpy(keywords, names, sizeof(keywords)); // the parser's prototype lacks a const
     const fl_module *state = fl_module_of_type(type);
     PyObject *paths, *labels;

@@ -66,7 +66,7 @@ static PyObject *cursor_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     static const char *const names[] = {"count",  "shuffle",    "seed", "epoch",
                                         "start",  "batch_size", "rank", "world_size",
                                         "uneven", "drop_last",  NULL};
-    char *list[Py_ARRAY_LENGTH(names)];
+    char *list[sizeof(names) / sizeof(names[0])];
     memcpy(list, names, sizeof(list)); // the parser's prototype lacks a const
     long long count, start, batch_size, rank, world;
     int shuffle, drop_last;
@@ -204,7 +204,7 @@ static PyType_Spec cursor_spec = {
 static PyObject *permutation(PyObject *module, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"count", "seed", "epoch", "start", "stop", NULL};
-    char *list[Py_ARRAY_LENGTH(names)];
+    char *list[sizeof(names) / sizeof(names[0])];
     memcpy(list, names, sizeof(list)); // the parser's prototype lacks a const
     long long count, start, stop;
     uint64_t seed, epoch;
@@ -237,7 +237,7 @@ static PyObject *permutation(PyObject *module, PyObject *args, PyObject *kwargs)
 static PyObject *philox(PyObject *module, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"counter", "key", NULL};
-    char *list[Py_ARRAY_LENGTH(names)];
+    char *list[sizeof(names) / sizeof(names[0])];
     memcpy(list, names, sizeof(list)); // the parser's prototype lacks a const
     (void)module;
     uint32_t c[4], k[2], out[4];

@@ -141,7 +141,7 @@ int fl_engine_arguments_init(fl_engine_arguments *arguments, const fl_module *st
                                         "decode_fallback",
                                         "start_python_thread",
                                         NULL};
-    char *list[Py_ARRAY_LENGTH(names)];
+    char *list[sizeof(names) / sizeof(names[0])];
     memcpy(list, names, sizeof(list)); // the parser's prototype lacks a const
     fl_loader_spec *spec = &arguments->spec;
     PyObject *fields;
@@ -194,7 +194,7 @@ int fl_run_arguments_parse(fl_cursor_spec *spec, PyObject *args, PyObject *keywo
                                         "uneven",  "drop_last", NULL};
     static const choice unevens[] = {
         {"pad", FL_UNEVEN_PAD}, {"drop", FL_UNEVEN_DROP}, {"mask", FL_UNEVEN_MASK}};
-    char *list[Py_ARRAY_LENGTH(names)];
+    char *list[sizeof(names) / sizeof(names[0])];
     memcpy(list, names, sizeof(list)); // the parser's prototype lacks a const
     PyObject *seed, *epoch;
     const char *uneven;
