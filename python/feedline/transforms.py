@@ -38,7 +38,8 @@ IMAGENET_STD: Final = (0.229, 0.224, 0.225)
 Spec = tuple[str, tuple[float, ...]]
 Size = int | Sequence[int]
 
-DTYPES: Final = {"uint8": 0, "int64": 1, "float16": 2, "bfloat16": 3, "float32": 4}
+# The core's numbers; its 1, int64, is not for pictures.
+DTYPES: Final = {"uint8": 0, "float16": 2, "bfloat16": 3, "float32": 4}
 PASSES: Final = {"pillow13": 0, "horizontal_first": 1}
 MAX_EDGE: Final = (1 << 31) - 1
 
@@ -210,7 +211,7 @@ class ToDtype(Transform):
     """Changes the type of the values.
 
     Args:
-        dtype: a NumPy or torch dtype or its name: uint8, int64, float16, bfloat16, float32.
+        dtype: a NumPy or torch dtype or its name: uint8, float16, bfloat16, float32.
         scale: True: pictures of 0 to 255 become floats of 0 to 1. False: the values stay.
     """
 
@@ -237,7 +238,9 @@ def dtype_name(dtype: Any) -> str:
         except TypeError:
             name = text
     if name not in DTYPES:
-        raise ValueError(f"ToDtype: dtype {text!r} is not known; known are: {', '.join(DTYPES)}")
+        raise ValueError(
+            f"ToDtype: pictures cannot be {text!r}; they can be: {', '.join(DTYPES)}"
+        )
     return name
 
 

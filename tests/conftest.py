@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""Pictures that the tests make themselves, and a check that no test leaves anything behind."""
+
+import gc
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from picture_files import write_folder
+
+PATIENCE_SECONDS = 5.0
+
+
+def thread_ids() -> set[str]:
+    return set(os.listdir("/proc/self/task"))
+
+
+def thread_name(thread: str) -> str:
+    try:
+        return Path(f"/proc/self/task/{thread}/comm").read_text().strip()
+    except OSError:
+        return "ended meanwhile"
+
+
+def descriptors() -> dict[str, str]:
+    found = {}
+    for descriptor in os.listdir("/proc/self/fd"):
+        try:
+            found[descriptor] = os.readlink(f"/proc/self/fd/{descriptor}")
+        except OSError:
+            continue  # the listing's own, closed by now
+    return found
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_behind() -> Iterator[None]:
+    """Fails a test after which threads or descriptors are there that were not before it.
+
+    Threads of a collected loader end on their own, so they are given a moment.
+    """
+    threads, files = thread_ids(), descriptors()
+    yield
+    gc.collect()
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        new_threads = thread_ids() - threads
+        new_files = {fd: name for fd, name in descriptors().items() if fd not in files}
+        if not new_threads and not new_files:
+            return
+        if time.monotonic() > deadline:
+            names = sorted(thread_name(thread) for thread in new_threads)
+            pytest.fail(f"left behind: threads {names}, descriptors {new_files}")
+        time.sleep(0.01)
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """23 JPEGs of several sizes and kinds in three class folders, one of them nested."""
+    root = tmp_path_factory.mktemp("pictures")
+    write_folder(root)
+    return root

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT
+"""feedline.transforms: torchvision's parameters, errors, and what the core is told."""
+
+import enum
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from feedline import _core
+from feedline import transforms as T
+
+
+class InterpolationMode(enum.Enum):
+    """As torchvision's."""
+
+    NEAREST = "nearest"
+    BILINEAR = "bilinear"
+
+
+class TorchDtype:
+    """Prints itself as torch's do; NumPy does not know it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+
+@pytest.mark.parametrize(
+    ("transform", "spec"),
+    [
+        (
+            T.RandomResizedCrop(224),
+            ("random_resized_crop", (224, 224, 0.08, 1.0, 3 / 4, 4 / 3, 0)),
+        ),
+        (
+            T.RandomResizedCrop((20, 30), scale=(0.5, 0.6), passes="horizontal_first"),
+            ("random_resized_crop", (20, 30, 0.5, 0.6, 3 / 4, 4 / 3, 1)),
+        ),
+        (T.RandomResizedCrop([7]), ("random_resized_crop", (7, 7, 0.08, 1.0, 3 / 4, 4 / 3, 0))),
+        (T.Resize(256), ("resize", (256, -1, -1, 0))),
+        (T.Resize([256]), ("resize", (256, -1, -1, 0))),
+        (T.Resize((20, 30), passes="horizontal_first"), ("resize", (20, 30, -1, 1))),
+        (T.Resize(20, max_size=30), ("resize", (20, -1, 30, 0))),
+        (T.CenterCrop(5), ("center_crop", (5, 5))),
+        (T.CenterCrop((5, 6)), ("center_crop", (5, 6))),
+        (T.RandomHorizontalFlip(), ("random_horizontal_flip", (0.5,))),
+        (T.Normalize((1, 2, 3), (4, 5, 6)), ("normalize", (1, 2, 3, 4, 5, 6))),
+        (T.Normalize([0.5], [0.25]), ("normalize", (0.5, 0.5, 0.5, 0.25, 0.25, 0.25))),
+        (T.ToDtype("float32", scale=True), ("to_dtype", (4, 1))),
+        (T.ToDtype("uint8"), ("to_dtype", (0, 0))),
+    ],
+)
+def test_the_core_is_told(transform: T.Transform, spec: tuple[str, tuple[float, ...]]) -> None:
+    assert transform._spec() == spec
+    assert pickle.loads(pickle.dumps(transform)) == transform
+    # It prints as the call that makes it.
+    assert eval(repr(transform), vars(T)) == transform
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    ["float16", np.float16, np.dtype("float16"), TorchDtype("float16")],
+)
+def test_dtypes_go_by_object_or_name(dtype: Any) -> None:
+    assert T.ToDtype(dtype).dtype == "float16"
+
+
+def test_bfloat16_has_a_name_only() -> None:
+    assert T.ToDtype("bfloat16").dtype == T.ToDtype(TorchDtype("bfloat16")).dtype == "bfloat16"
+
+
+@pytest.mark.parametrize(
+    "bilinear", ["bilinear", InterpolationMode.BILINEAR, 2, Image.Resampling.BILINEAR]
+)
+def test_bilinear_has_several_names(bilinear: Any) -> None:
+    assert T.Resize(5, bilinear) == T.Resize(5)
+    assert T.RandomResizedCrop(5, interpolation=bilinear) == T.RandomResizedCrop(5)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "words"),
+    [
+        (lambda: T.Resize("5"), TypeError, "size is an integer or a sequence"),
+        (lambda: T.Resize(5.0), TypeError, "size is an integer or a sequence"),
+        (lambda: T.Resize(True), TypeError, "integers, got True"),
+        (lambda: T.Resize((1, 2, 3)), ValueError, "one or two"),
+        (lambda: T.Resize(()), ValueError, "one or two"),
+        (lambda: T.Resize(0), ValueError, "at least 1, got 0"),
+        (lambda: T.Resize((5, -5)), ValueError, "at least 1, got -5"),
+        (lambda: T.Resize((5, 5.5)), TypeError, "integers, got 5.5"),
+        (lambda: T.Resize((5, 6), max_size=7), ValueError, "max_size goes with one number"),
+        (lambda: T.Resize(5, max_size=5), ValueError, "above the shorter edge, 5"),
+        (lambda: T.Resize(5, "bicubic"), ValueError, "what works is 'bilinear'"),
+        (lambda: T.Resize(5, InterpolationMode.NEAREST), ValueError, "what works is 'bilinear'"),
+        (lambda: T.Resize(5, 3), ValueError, "what works is 'bilinear'"),
+        (lambda: T.Resize(5, antialias=False), ValueError, "always smooths"),
+        (lambda: T.Resize(5, passes="both"), ValueError, "'pillow13', 'horizontal_first'"),
+        (lambda: T.CenterCrop(None), TypeError, "size is an integer or a sequence"),
+        (lambda: T.RandomResizedCrop(5, scale=1.0), TypeError, "scale is a sequence"),
+        (lambda: T.RandomResizedCrop(5, ratio=2), TypeError, "ratio is a sequence"),
+        (lambda: T.RandomResizedCrop(5, scale=(1.0, 0.5)), ValueError, "least <= largest"),
+        (lambda: T.RandomResizedCrop(5, scale=(0.0, 0.5)), ValueError, "0 < least"),
+        (lambda: T.RandomResizedCrop(5, ratio=(1, float("inf"))), ValueError, "finite"),
+        (lambda: T.RandomHorizontalFlip(1.5), ValueError, "from 0 to 1, got 1.5"),
+        (lambda: T.RandomHorizontalFlip("1"), TypeError, "p is a number"),
+        (lambda: T.RandomHorizontalFlip(float("nan")), ValueError, "finite"),
+        (lambda: T.Normalize(0.5, 0.5), TypeError, "mean is a sequence"),
+        (lambda: T.Normalize((0, 0, "0"), (1, 1, 1)), TypeError, "mean is a sequence"),
+        (lambda: T.Normalize((0, 0), (1, 1, 1)), ValueError, "mean has 3 numbers"),
+        (lambda: T.Normalize((0, 0, 0), (1, 0, 1)), ValueError, "std must not be zero"),
+        (lambda: T.Normalize((0, 0, 0), (1, 1e-60, 1)), ValueError, "std must not be zero"),
+        (lambda: T.ToDtype("float64"), ValueError, "can be: uint8, float16"),
+        (lambda: T.ToDtype(object()), ValueError, "can be: uint8, float16"),
+        (lambda: T.ToDtype("uint8", scale=1), TypeError, "scale is True or False"),
+    ],
+)
+def test_wrong_parameters(make: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        make()
+
+
+def test_antialias_none_is_true() -> None:
+    assert T.Resize(5, antialias=None).antialias is True
+
+
+def test_equal_means_same_kind_and_numbers() -> None:
+    assert T.Resize(5) != T.Resize(6)
+    assert T.Resize(5) != T.CenterCrop(5)
+    assert T.Resize(5) != 5
+    assert len({T.Resize(5), T.Resize(5), T.Resize(6)}) == 2
+
+
+def test_every_transform_is_known_to_the_core() -> None:
+    chain = [T.RandomResizedCrop(9), T.RandomHorizontalFlip(), T.CenterCrop(8), T.Resize((6, 7))]
+    chain.append(T.Normalize(T.IMAGENET_MEAN, T.IMAGENET_STD))
+    assert _core.check_ops([step._spec() for step in chain], "NCHW") == ("float32", (3, 6, 7))
+    for dtype in T.DTYPES:
+        assert _core.check_ops([T.Resize((6, 7))._spec(), T.ToDtype(dtype)._spec()], "NHWC") == (
+            dtype,
+            (6, 7, 3),
+        )
