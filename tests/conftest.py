@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from picture_files import write_folder
 
 PATIENCE_SECONDS = 5.0

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from picture_files import CLASSES, COUNT
 
 import feedline as fl
+from picture_files import CLASSES, COUNT
 
 
 def touch(root: Path, *names: str) -> None:

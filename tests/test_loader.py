@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from picture_files import COUNT
 
 import feedline as fl
 from feedline import _core
 from feedline import transforms as T
+from picture_files import COUNT
 
 SMALL = [T.Resize((8, 9))]
 

@@ -18,36 +18,52 @@ if TYPE_CHECKING:
 class RunRecord:
     """A run and what the loader remembers of it once its iterator is gone.
 
-    Holds neither loader nor iterator. `delivered` is a copy for the child of a fork, where the
-    run itself must not be asked.
+    Holds neither loader nor iterator. Frozen, when the loader is closed or in the child of a fork,
+    it holds no run either, and so no engine.
     """
 
-    __slots__ = ("delivered", "is_finished", "is_prestarted", "run", "start")
+    __slots__ = ("batches", "is_finished", "is_prestarted", "place", "received", "run", "start")
 
     def __init__(self, run: Run, start: Place) -> None:
-        self.run = run
+        self.run: Run | None = run
         self.start = start
-        self.delivered = 0
+        self.batches = run.batches
+        self.received = 0  # after the last next(), for the child of a fork
+        self.place = start  # where to go on, once frozen
         self.is_finished = False  # StopIteration was raised
         self.is_prestarted = False  # the next epoch's run was made, or needs none
 
     @property
-    def has_moved(self) -> bool:
-        """The next iterator takes the next epoch."""
-        return self.is_finished or self.run.delivered > 0
+    def delivered(self) -> int:
+        """Batches received, failed ones included."""
+        return self.received if self.run is None else self.run.delivered
 
     @property
-    def place(self) -> Place:
-        """Where a run would go on after what was received."""
-        return self.place_after(self.run.delivered, self.run.position)
+    def has_moved(self) -> bool:
+        """The next iterator takes the next epoch."""
+        return self.is_finished or self.delivered > 0
 
-    def place_after(self, delivered: int, position: int) -> Place:
-        """`position` is that after `delivered` batches; at the end the next epoch begins."""
+    def place_now(self) -> Place:
+        """Where another run would go on."""
+        return self.place if self.run is None else self.place_after(self.run, self.run.delivered)
+
+    def place_after(self, run: Run, delivered: int) -> Place:
+        """Where to go on after so many batches; at the end the next epoch begins."""
         if delivered == 0:
             return self.start
-        if delivered >= self.run.batches:
+        if delivered >= self.batches:
             return Place(self.start.epoch + 1, 0)
-        return Place(self.start.epoch, position)
+        return Place(self.start.epoch, run.position_after(delivered - 1))
+
+    def freeze(self, is_in_child: bool = False) -> None:
+        """Let the run go. In a child its counts must not be asked for: they are behind a lock."""
+        run = self.run
+        if run is None:
+            return
+        if not is_in_child:
+            self.received = run.delivered
+        self.place = self.place_after(run, self.received)
+        self.run = None
 
 
 class LoaderIterator(Iterator[Any]):
@@ -57,10 +73,10 @@ class LoaderIterator(Iterator[Any]):
     stands for its batch, iteration may go on.
     """
 
-    def __init__(self, loader: Loader, record: RunRecord) -> None:
+    def __init__(self, loader: Loader, record: RunRecord, run: Run) -> None:
         self._loader = loader
         self._record = record
-        self._run = record.run
+        self._run = run
         self._timeout = loader.timeout
         self._names = tuple(loader.dataset.fields)
         self._dataset = loader.dataset
@@ -90,20 +106,19 @@ class LoaderIterator(Iterator[Any]):
             record.is_finished = True
             raise
         finally:
-            record.delivered = run.delivered
+            record.received = run.delivered
         if not record.is_prestarted and run.is_admitted:
             self._loader._prestart_after(record)
         if self._as_dict:
             return dict(zip(self._names, raw.values, strict=True))
-        number = raw.number
-        place = record.place_after(number + 1, run.position_after(number))
+        place = record.place_after(run, raw.number + 1)
         return make_batch(self._type, raw.values, Origin(raw, self._dataset, place))
 
     def __len__(self) -> int:
         """Batches that are left."""
         if self._generation != threads._generation:
             self._refuse_after_fork()
-        return max(0, self._run.batches - self._run.delivered)
+        return self._record.batches - self._run.delivered
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("an iterator of a Loader cannot be pickled or copied; pickle the Loader")

@@ -144,6 +144,7 @@ class Loader:
         self._engine: Engine | None = None
         self._python_threads = PythonThreads()
         self._is_closed = False
+        self._final_stats: dict[str, Any] = {}  # the engine's, once it is closed
         self._next: Place | None = Place(0, 0)  # of the next iter(); None: follows from _last
         self._last: RunRecord | None = None
         self._successor: tuple[Place, Run] | None = None
@@ -253,7 +254,7 @@ class Loader:
             run = self._take_successor(place) or self._start_run(engine, place, ranks)
             self._next, self._last = None, RunRecord(run, place)
             record = self._last
-        return LoaderIterator(self, record)
+        return LoaderIterator(self, record, run)
 
     @property
     def epoch(self) -> int:
@@ -313,18 +314,19 @@ class Loader:
                 return
             record.is_prestarted = True
             place = Place(record.start.epoch + 1, 0)
-            engine, ranks = self._engine, self._ranks
+            engine, ranks, run = self._engine, self._ranks, record.run
             if (
                 record is not self._last
                 or self._next is not None
                 or engine is None
+                or run is None
                 or ranks is None
                 or place.epoch > state.MAX_UINT64
             ):
                 return
             try:
                 successor = self._start_run(engine, place, ranks)
-                record.run.prestart(successor)
+                run.prestart(successor)
             except (ClosedError, MemoryError):
                 return  # the next iter() starts it, or says what is wrong
             self._successor = (place, successor)
@@ -361,7 +363,7 @@ class Loader:
             TypeError, ValueError: `after` is no batch that a loader delivered.
         """
         with self._lock:
-            place = self._next if self._next is not None else self._last_record().place
+            place = self._next if self._next is not None else self._last_record().place_now()
         if after is not None:
             if not isinstance(after, Batch):
                 raise TypeError(
@@ -437,6 +439,10 @@ class Loader:
             return
         stuck = engine.close()
         self._python_threads.join(JOIN_SECONDS)
+        self._final_stats = engine.stats()
+        with self._lock:
+            if self._last is not None:
+                self._last.freeze()
         if stuck > 0:
             warnings.warn(
                 f"{stuck} thread(s) of {self!r} did not stop within two seconds, probably inside "
@@ -455,31 +461,11 @@ class Loader:
         """In the child: the engine's threads are not here; the next iter() makes another one."""
         self._lock = threading.Lock()
         self._python_threads = PythonThreads()
-        _inherited.extend((self._engine, self._last, self._successor))
-        if self._next is None and self._last is not None:
-            self._next = self._place_in_child(self._last)
-        self._engine = self._last = self._successor = None
-
-    def _place_in_child(self, record: RunRecord) -> Place:
-        # By arithmetic: the run's lock may be held by a thread of the parent.
-        start, ranks = record.start, self._ranks
-        if record.delivered == 0 or ranks is None:
-            return start
-        cursor = _core.Cursor(
-            count=len(self.dataset),
-            shuffle=False,
-            seed=self.seed,
-            epoch=start.epoch,
-            start=start.position,
-            batch_size=self.batch_size,
-            rank=ranks.rank,
-            world_size=ranks.world_size,
-            uneven=self.uneven,
-            drop_last=self.drop_last,
-        )
-        if record.delivered >= cursor.batches:
-            return Place(start.epoch + 1, 0)
-        return Place(start.epoch, cursor.position(record.delivered))
+        if self._last is not None:
+            _inherited.append(self._last.run)
+            self._last.freeze(is_in_child=True)
+        _inherited.extend((self._engine, self._successor))
+        self._engine = self._successor = None
 
     # Reports
 
@@ -489,8 +475,8 @@ class Loader:
             engine, record = self._engine, self._last
         values: dict[str, Any] = {"epoch": self.epoch, "batches": 0, "delivered": 0}
         if record is not None:
-            values["batches"], values["delivered"] = record.run.batches, record.run.delivered
-        return Stats(values | (engine.stats() if engine is not None else {}))
+            values["batches"], values["delivered"] = record.batches, record.delivered
+        return Stats(values | (engine.stats() if engine is not None else self._final_stats))
 
     def explain(self) -> Explanation:
         """What was chosen and why: threads, memory, what the transforms give. Print it."""

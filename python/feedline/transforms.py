@@ -238,9 +238,7 @@ def dtype_name(dtype: Any) -> str:
         except TypeError:
             name = text
     if name not in DTYPES:
-        raise ValueError(
-            f"ToDtype: pictures cannot be {text!r}; they can be: {', '.join(DTYPES)}"
-        )
+        raise ValueError(f"ToDtype: pictures cannot be {text!r}; they can be: {', '.join(DTYPES)}")
     return name
 
 
