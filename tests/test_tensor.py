@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
+
 from engine_support import (
     BFLOAT16,
     FLOAT16,
@@ -26,8 +28,6 @@ from engine_support import (
     to_dtype,
     write_pictures,
 )
-from PIL import Image
-
 from feedline import _core
 
 IS_COPIED = 2  # dlpack.h: DLPACK_FLAG_BITMASK_IS_COPIED

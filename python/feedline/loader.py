@@ -443,6 +443,7 @@ class Loader:
         with self._lock:
             if self._last is not None:
                 self._last.freeze()
+        engine.close()  # once more: drops the Python objects that the run has just let go of
         if stuck > 0:
             warnings.warn(
                 f"{stuck} thread(s) of {self!r} did not stop within two seconds, probably inside "
