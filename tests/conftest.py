@@ -2,37 +2,16 @@
 """Pictures that the tests make themselves, and a check that no test leaves anything behind."""
 
 import gc
-import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from leftovers import descriptors, thread_ids, thread_name
 from picture_files import write_folder
 
 PATIENCE_SECONDS = 5.0
-
-
-def thread_ids() -> set[str]:
-    return set(os.listdir("/proc/self/task"))
-
-
-def thread_name(thread: str) -> str:
-    try:
-        return Path(f"/proc/self/task/{thread}/comm").read_text().strip()
-    except OSError:
-        return "ended meanwhile"
-
-
-def descriptors() -> dict[str, str]:
-    found = {}
-    for descriptor in os.listdir("/proc/self/fd"):
-        try:
-            found[descriptor] = os.readlink(f"/proc/self/fd/{descriptor}")
-        except OSError:
-            continue  # the listing's own, closed by now
-    return found
 
 
 @pytest.fixture(autouse=True)

@@ -17,9 +17,9 @@ import pytest
 from PIL import Image
 
 import feedline as fl
-from conftest import thread_ids
 from feedline import pillow_step, pinned
 from feedline import transforms as T
+from leftovers import thread_ids
 from picture_files import COUNT, pixels
 
 SMALL = [T.Resize((8, 9))]
