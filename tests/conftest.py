@@ -15,13 +15,14 @@ PATIENCE_SECONDS = 5.0
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left_behind() -> Iterator[None]:
+def nothing_is_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
     """Fails a test after which threads or descriptors are there that were not before it.
 
     Threads of a collected loader end on their own, so they are given a moment.
     """
     threads, files = thread_ids(), descriptors()
     yield
+    request.node.funcargs.clear()  # which would keep what other fixtures made
     gc.collect()
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
