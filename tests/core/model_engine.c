@@ -23,7 +23,8 @@ int64_t model_patience_ns(void)
     return (seconds > 0 ? seconds : 20) * FL_SECOND_NS;
 }
 
-static void print_run(const fl_run *run)
+// Without locks: whoever holds them may be what hangs.
+__attribute__((no_sanitize_thread)) static void print_run(const fl_run *run)
 {
     fprintf(
         stderr,
@@ -42,8 +43,7 @@ static void print_run(const fl_run *run)
                 batch->held, batch->is_refused);
 }
 
-// Without locks: whoever holds them may be what hangs.
-static void print_engine(const model_engine *tested)
+__attribute__((no_sanitize_thread)) static void print_engine(const model_engine *tested)
 {
     const fl_engine *engine = tested->engine;
     fprintf(stderr, " stopping %d runs %d permit %d mean %lld python %d\n",

@@ -179,9 +179,10 @@ static fl_status admit(const void *context, void *run_context, int64_t number,
 static fl_status plan(const void *context, void *run_context, fl_batch_view *batch,
                       fl_error *error)
 {
-    const model_context *model = model_of(context);
+    model_context *model = model_of(context);
     const model_run *run = run_context;
     CHECK(fl_locks_held() == 0);
+    gate_pass(model, model->plan_gate);
     int64_t base = run->id * MODEL_RUN_STRIDE + batch->number * model->rows;
     if (model->plan_fails && model->plan_fails(model, run->id, batch->number)) {
         fl_error_set(error, FL_ERROR_ARGUMENT, "the plan failed");
@@ -250,7 +251,9 @@ static fl_status compute(const void *context, void *run_context, void *worker,
     read_rules(model, sample->index, &rules);
     CHECK(cancel && fl_locks_held() == 0);
     CHECK_INT(atomic_exchange((_Atomic int32_t *)worker, 1), 0); // one thread's own
-    atomic_fetch_add(&model->clock, 1);
+    int64_t step = atomic_fetch_add(&model->trace_count, 1);
+    if (step < MODEL_TRACE)
+        atomic_store(&model->trace[step], sample->index);
     if (model->has_fetch) {
         CHECK(sample->bytes && sample->bytes->size == rules.file_size);
         check_filled(sample->bytes->data, end_size(rules.file_size), sample->index);

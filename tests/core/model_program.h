@@ -18,6 +18,7 @@ enum {
     MODEL_MAX_LATE = 2,
     MODEL_RUN_STRIDE = 1000000, // index = run * stride + position
     MODEL_PLAN_MARK = 77,       // error.offset of a failed plan
+    MODEL_TRACE = 256,
 };
 
 // A place where samples stop until the test opens it.
@@ -45,6 +46,7 @@ struct model_context {
     // The rules; set before the engine is made, constant from then on.
     uint64_t seed;
     int32_t rows, late_count, range_rows;
+    int32_t plan_gate; // as in model_sample
     bool has_fetch, has_fixed;
     void (*behave)(const model_context *model, int64_t run, int64_t position,
                    model_sample *out);
@@ -55,7 +57,8 @@ struct model_context {
     fl_layout layout;
     model_gate gates[MODEL_GATES];
 
-    _Atomic int64_t clock;                   // counts the beginnings of compute steps
+    _Atomic int64_t trace[MODEL_TRACE]; // indices in the order of their compute steps
+    _Atomic int64_t trace_count;
     _Atomic int64_t bytes_alive, bytes_peak; // of files: from fetched to computed
     _Atomic int32_t oversize_running;
     _Atomic int32_t workers;
