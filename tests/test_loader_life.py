@@ -166,6 +166,38 @@ def test_close_wakes_a_waiting_thread(gate: Gate, pngs: fl.Files) -> None:
     assert len(errors) == 1
 
 
+class StuckEngine:
+    """An engine with threads that do not come back."""
+
+    def close(self) -> int:
+        return 2
+
+    def stats(self) -> dict[str, Any]:
+        return {}
+
+
+def test_close_tells_of_threads_left_behind(folder: Path) -> None:
+    loader = loader_of(folder)
+    loader._engine = StuckEngine()  # type: ignore[assignment]
+    with pytest.warns(
+        RuntimeWarning, match=r"^2 thread\(s\) of Loader\(ImageFolder.*did not stop"
+    ):
+        loader.close()
+
+
+def test_close_in_a_signal_handler(folder: Path) -> None:
+    loader = loader_of(folder)
+    next(iter(loader))
+    old = signal.signal(signal.SIGUSR1, lambda *_: loader.close())
+    try:
+        with loader._lock:
+            signal.raise_signal(signal.SIGUSR1)
+    finally:
+        signal.signal(signal.SIGUSR1, old)
+    with pytest.raises(fl.ClosedError):
+        iter(loader)
+
+
 def test_close_all(folder: Path) -> None:
     loaders = [loader_of(folder) for _ in range(3)]
     for loader in loaders:

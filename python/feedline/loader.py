@@ -139,8 +139,9 @@ class Loader:
         self._given = given | {"seed": self.seed}
         self._facts = OrderFacts(self.shuffle, len(self.dataset), self.dataset.fingerprint)
         self._batch_type: type[Batch] = batch_type(tuple(self.dataset.fields))
-        # Guards everything below. Nothing that waits is called under it.
-        self._lock = threading.Lock()
+        # Guards everything below. Nothing that waits is called under it. Reentrant, because a
+        # signal handler may close the loader in the middle of any method.
+        self._lock = threading.RLock()
         self._engine: Engine | None = None
         self._python_threads = PythonThreads()
         self._is_closed = False
@@ -460,7 +461,7 @@ class Loader:
 
     def _after_fork(self) -> None:
         """In the child: the engine's threads are not here; the next iter() makes another one."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._python_threads = PythonThreads()
         if self._last is not None:
             _inherited.append(self._last.run)
