@@ -9,7 +9,6 @@ import hashlib
 import queue
 import threading
 import weakref
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +37,6 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return write_pictures(tmp_path_factory.mktemp("pictures"), 4)
 
 
-@pytest.fixture
-def engine(paths: list[Path]) -> Iterator[_core.Engine]:
-    engine = make_engine(paths)
-    yield engine
-    assert engine.close() == 0
-
-
 def first_values(engine: _core.Engine) -> tuple[Any, ...]:
     """The only batch of the engine's pictures. Nothing but its values holds its memory: the
     engine is closed, so that no thread of it does."""
@@ -67,7 +59,8 @@ def expected_pixels(paths: list[Path]) -> np.ndarray:
 # ---- What a tensor says of itself
 
 
-def test_properties(engine: _core.Engine) -> None:
+def test_properties(paths: list[Path]) -> None:
+    engine = make_engine(paths)
     image, label = first_values(engine)
     assert image.shape == (4, 3, 8, 6)
     assert image.strides == (144, 48, 6, 1)
@@ -106,7 +99,8 @@ def test_cannot_be_made_or_subclassed() -> None:
         type("Own", (_core.Tensor,), {})
 
 
-def test_weak_references(engine: _core.Engine) -> None:
+def test_weak_references(paths: list[Path]) -> None:
+    engine = make_engine(paths)
     image, _ = first_values(engine)
     reference = weakref.ref(image)
     assert reference() is image
@@ -168,13 +162,15 @@ class Wrapped:
         ((2, 0), "dltensor_versioned"),
     ],
 )
-def test_the_version_chooses_the_form(engine: _core.Engine, version: Any, name: str) -> None:
+def test_the_version_chooses_the_form(paths: list[Path], version: Any, name: str) -> None:
+    engine = make_engine(paths)
     image, _ = first_values(engine)
     assert name_of(image.__dlpack__(max_version=version)) == name
     assert name_of(image.__dlpack__()) == "dltensor"
 
 
-def test_device_is_the_cpu(engine: _core.Engine) -> None:
+def test_device_is_the_cpu(paths: list[Path]) -> None:
+    engine = make_engine(paths)
     image, _ = first_values(engine)
     assert image.__dlpack_device__() == (1, 0)
     capsule = image.__dlpack__(max_version=(1, 0), dl_device=(1, 0))
@@ -182,7 +178,8 @@ def test_device_is_the_cpu(engine: _core.Engine) -> None:
     assert (head.major, head.flags, head.device_type, head.device_id) == (1, 0, 1, 0)
 
 
-def test_a_capsule_that_nobody_consumed_gives_the_memory_back(engine: _core.Engine) -> None:
+def test_a_capsule_that_nobody_consumed_gives_the_memory_back(paths: list[Path]) -> None:
+    engine = make_engine(paths)
     image, label = first_values(engine)
     capsules = [image.__dlpack__(), label.__dlpack__(max_version=(1, 0))]
     del image, label
@@ -195,8 +192,9 @@ def test_a_capsule_that_nobody_consumed_gives_the_memory_back(engine: _core.Engi
 
 @pytest.mark.parametrize("version", [None, (1, 0)])
 def test_a_consumed_capsule_leaves_the_memory_to_its_consumer(
-    engine: _core.Engine, paths: list[Path], version: Any
+    paths: list[Path], version: Any
 ) -> None:
+    engine = make_engine(paths)
     image, _ = first_values(engine)
     wrapped = Wrapped(image.__dlpack__(max_version=version))
     array = np.from_dlpack(wrapped)
@@ -212,7 +210,8 @@ def test_a_consumed_capsule_leaves_the_memory_to_its_consumer(
     assert batches_out(engine) == 0
 
 
-def test_a_capsule_is_consumed_once(engine: _core.Engine) -> None:
+def test_a_capsule_is_consumed_once(paths: list[Path]) -> None:
+    engine = make_engine(paths)
     image, _ = first_values(engine)
     wrapped = Wrapped(image.__dlpack__(max_version=(1, 0)))
     array = np.from_dlpack(wrapped)
@@ -222,7 +221,8 @@ def test_a_capsule_is_consumed_once(engine: _core.Engine) -> None:
     assert batches_out(engine) == 0
 
 
-def test_many_exports_of_one_tensor(engine: _core.Engine) -> None:
+def test_many_exports_of_one_tensor(paths: list[Path]) -> None:
+    engine = make_engine(paths)
     image, _ = first_values(engine)
     arrays = [np.from_dlpack(image) for _ in range(5)]
     arrays[0][0, 0, 0, 0] = 201
@@ -234,7 +234,8 @@ def test_many_exports_of_one_tensor(engine: _core.Engine) -> None:
     assert batches_out(engine) == 0
 
 
-def test_a_copy_is_the_consumers_own(engine: _core.Engine, paths: list[Path]) -> None:
+def test_a_copy_is_the_consumers_own(paths: list[Path]) -> None:
+    engine = make_engine(paths)
     image, _ = first_values(engine)
     capsule = image.__dlpack__(max_version=(1, 0), copy=True)
     head = head_of(capsule)
@@ -277,8 +278,9 @@ def test_copy_of_a_strided_tensor(paths: list[Path]) -> None:
     ],
 )
 def test_what_cannot_be_exported(
-    engine: _core.Engine, arguments: dict[str, Any], error: type[Exception], text: str
+    paths: list[Path], arguments: dict[str, Any], error: type[Exception], text: str
 ) -> None:
+    engine = make_engine(paths)
     image, label = first_values(engine)
     with pytest.raises(error, match=text):
         image.__dlpack__(**arguments)
@@ -291,7 +293,8 @@ def test_what_cannot_be_exported(
 # ---- The buffer protocol
 
 
-def test_buffers(engine: _core.Engine, paths: list[Path]) -> None:
+def test_buffers(paths: list[Path]) -> None:
+    engine = make_engine(paths)
     image, label = first_values(engine)
     view, labels = memoryview(image), memoryview(label)
     assert (view.shape, view.strides, view.format) == ((4, 3, 8, 6), (144, 48, 6, 1), "B")
@@ -343,9 +346,8 @@ def test_bfloat16_has_no_buffer(paths: list[Path]) -> None:
 # ---- NumPy
 
 
-def test_arrays_are_writable_and_based_on_the_tensor(
-    engine: _core.Engine, paths: list[Path]
-) -> None:
+def test_arrays_are_writable_and_based_on_the_tensor(paths: list[Path]) -> None:
+    engine = make_engine(paths)
     image, label = first_values(engine)
     array = image.numpy()
     assert isinstance(array.base, _core.Tensor)
@@ -391,7 +393,8 @@ def test_bfloat16_in_numpy(paths: list[Path]) -> None:
         engine.close()
 
 
-def test_index_and_valid(engine: _core.Engine) -> None:
+def test_index_and_valid(paths: list[Path]) -> None:
+    engine = make_engine(paths)
     run = start_run(engine, uneven="mask", world_size=3, rank=2)
     raw = run.next(0.0)
     # Rank 2 of 3 has positions 2, 5, 8, 11 of a data set of 4: all but the first are padding.
@@ -400,6 +403,7 @@ def test_index_and_valid(engine: _core.Engine) -> None:
     assert (raw.index.dtype, raw.valid.dtype) == (np.int64, np.bool_)
     index = raw.index
     run.cancel()
+    engine.close()
     del raw, run
     assert index.tolist() == [2, 1, 0, 3]
 
@@ -503,7 +507,9 @@ def test_release_on_other_threads_after_the_engine_is_gone(paths: list[Path]) ->
     assert given.empty()
 
 
-def test_batches_in_cycles_are_collected(engine: _core.Engine) -> None:
+def test_batches_in_cycles_are_collected(paths: list[Path]) -> None:
+    engine = make_engine(paths)
+
     class Holder:
         pass
 
