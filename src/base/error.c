@@ -43,6 +43,14 @@ fl_status fl_error_set_os(fl_error *error, int os_error, const char *format, ...
     return FL_ERROR_IO;
 }
 
+void fl_error_add_advice(fl_error *error, const char *advice)
+{
+    if (!error || !advice[0])
+        return;
+    size_t used = strlen(error->message);
+    snprintf(error->message + used, sizeof(error->message) - used, "; %s", advice);
+}
+
 fl_status fl_error_no_memory(fl_error *error)
 {
     return fl_error_set(error, FL_ERROR_NO_MEMORY, "out of memory");

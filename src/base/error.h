@@ -39,6 +39,9 @@ fl_status fl_error_set(fl_error *error, fl_status code, const char *format, ...)
 fl_status fl_error_set_os(fl_error *error, int os_error, const char *format, ...)
     FL_PRINTF(3, 4);
 
+// What to do about it, behind a message that is there already.
+void fl_error_add_advice(fl_error *error, const char *advice);
+
 fl_status fl_error_no_memory(fl_error *error);
 
 // Add the place, unless one is already known.

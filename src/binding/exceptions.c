@@ -222,7 +222,8 @@ static PyObject *make_by_code(const fl_module *state, const fl_error *error,
         return make_exception(state->decode_error, parts, "cannot decode");
     case FL_ERROR_LIMIT:
         *has_attributes = true;
-        return make_exception(state->limit_error, parts, "");
+        return make_exception(state->limit_error, parts,
+                              parts->filename == Py_None ? "" : "cannot load");
     case FL_ERROR_CANCELLED:
     case FL_ERROR_CLOSED:
         return make_exception(state->closed_error, parts, "");
@@ -231,6 +232,36 @@ static PyObject *make_by_code(const fl_module *state, const fl_error *error,
     default:
         return make_exception(PyExc_RuntimeError, parts, "");
     }
+}
+
+// An error of the Pillow step that says why (args[0]) and not yet where.
+static bool is_without_place(const fl_module *state, PyObject *exception)
+{
+    if (!PyObject_TypeCheck(exception, (PyTypeObject *)state->decode_error) &&
+        !PyObject_TypeCheck(exception, (PyTypeObject *)state->limit_error))
+        return false;
+    PyObject *filename = PyObject_GetAttrString(exception, "filename");
+    bool is_missing = filename == Py_None;
+    Py_XDECREF(filename);
+    return is_missing;
+}
+
+// Gives such an error the text and the attributes that the core's own ones have.
+static int add_place(const fl_module *state, PyObject *exception, const fl_error *error,
+                     error_parts *parts)
+{
+    PyObject *reason = PyObject_Str(exception);
+    if (!reason)
+        return -1;
+    Py_SETREF(parts->reason, reason);
+    bool is_limit =
+        PyObject_TypeCheck(exception, (PyTypeObject *)state->limit_error) != 0;
+    PyObject *text = make_text(parts, is_limit ? "cannot load" : "cannot decode");
+    PyObject *args = text ? PyTuple_Pack(1, text) : NULL;
+    int result = args ? PyObject_SetAttrString(exception, "args", args) : -1;
+    Py_XDECREF(args);
+    Py_XDECREF(text);
+    return result < 0 ? -1 : add_attributes(exception, error, parts);
 }
 
 // Where a Python step's own exception comes from, as a note behind its message.
@@ -297,8 +328,11 @@ PyObject *fl_raise_at(const fl_module *state, fl_error *error, const char *path)
         goto done;
     if (error->code == FL_ERROR_PYTHON && error->exception.object) {
         exception = take_carried(error);
-        if (add_note(exception, error, &parts) < 0)
-            PyErr_Clear(); // the exception itself matters more than its note
+        int result = is_without_place(state, exception)
+                         ? add_place(state, exception, error, &parts)
+                         : add_note(exception, error, &parts);
+        if (result < 0)
+            PyErr_Clear(); // the exception itself matters more than where it was
     } else {
         exception = make_by_code(state, error, &parts, &has_attributes);
         if (exception && has_attributes && add_attributes(exception, error, &parts) < 0)

@@ -102,6 +102,25 @@ static bool extend_path(fl_listing *listing, const char *name)
     return true;
 }
 
+static const char *listing_advice(int os_error)
+{
+    switch (os_error) {
+    case EACCES:
+        return "give this user the right to read it";
+    case ENOENT:
+        return "is the path right, and the disk mounted?";
+    case ENOTDIR:
+        return "a folder is wanted here";
+    case EMFILE:
+    case ENFILE:
+        return "raise the limit of open files (ulimit -n)";
+    case ENAMETOOLONG:
+        return "shorten its names";
+    default:
+        return "";
+    }
+}
+
 static fl_status fail(fl_listing *listing, const char *name, int os_error,
                       const char *message, fl_error *error)
 {
@@ -110,6 +129,7 @@ static fl_status fail(fl_listing *listing, const char *name, int os_error,
     if (length > 1 && listing->path[length - 1] == '/')
         listing->path[length - 1] = 0; // the root as the caller wrote it
     fl_status status = fl_error_set_os(error, os_error, "%s", message);
+    fl_error_add_advice(error, listing_advice(os_error));
     fl_error_add_path(error, listing->path);
     return status;
 }

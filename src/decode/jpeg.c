@@ -75,11 +75,9 @@ static void read_header(fl_jpeg *jpeg)
 
     int64_t pixels = (int64_t)cinfo->image_width * cinfo->image_height;
     if (pixels > jpeg->limits.max_pixels)
-        fl_jpeg_fail(jpeg, FL_ERROR_LIMIT,
-                     "it claims %u x %u pixels, more than the limit of %lld; raise the "
-                     "limit if that is meant",
-                     cinfo->image_width, cinfo->image_height,
-                     (long long)jpeg->limits.max_pixels);
+        fl_jpeg_fail(
+            jpeg, FL_ERROR_LIMIT, "it claims %u x %u pixels, more than the limit of %lld",
+            cinfo->image_width, cinfo->image_height, (long long)jpeg->limits.max_pixels);
 }
 
 static fl_status open_picture(void *state, fl_picture *picture,

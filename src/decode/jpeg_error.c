@@ -135,6 +135,8 @@ static const char *advice(fl_status failure)
         return "; convert it to a baseline or progressive JPEG of 8 bits";
     case FL_ERROR_DATA:
         return "; write the file again or take it out of the data set";
+    case FL_ERROR_LIMIT:
+        return "; make it smaller or take it out of the data set";
     default:
         return "";
     }
@@ -148,6 +150,6 @@ fl_status fl_jpeg_try(fl_jpeg *jpeg, void (*work)(fl_jpeg *jpeg), fl_error *erro
     }
     if (jpeg->failure == FL_ERROR_NO_MEMORY)
         return fl_error_no_memory(error);
-    return fl_error_set(error, jpeg->failure, "cannot decode the JPEG of %zu bytes: %s%s",
-                        jpeg->size, jpeg->message, advice(jpeg->failure));
+    return fl_error_set(error, jpeg->failure, "the JPEG of %zu bytes: %s%s", jpeg->size,
+                        jpeg->message, advice(jpeg->failure));
 }

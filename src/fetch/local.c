@@ -33,15 +33,19 @@ static const char *open_advice(int os_error)
     switch (os_error) {
     case ENOENT:
     case ENOTDIR:
-        return "; was it moved or deleted after the files were listed?";
+        return "was it moved or deleted after the files were listed?";
     case EACCES:
     case EPERM:
-        return "; give this user the right to read it";
+        return "give this user the right to read it";
     case EMFILE:
     case ENFILE:
-        return "; raise the limit of open files (ulimit -n)";
+        return "raise the limit of open files (ulimit -n)";
     case ELOOP:
-        return "; its links form a loop";
+        return "its links form a loop: take it out of the data set";
+    case ENAMETOOLONG:
+        return "shorten its name, or take it out of the data set";
+    case ENXIO: // a socket, a device without its driver
+        return "it is no regular file: take it out of the data set";
     default:
         return "";
     }
@@ -57,8 +61,9 @@ static fl_status open_file(const char *path, int *out, fl_error *error)
     } while (file < 0 && errno == EINTR);
     if (file < 0) {
         int os_error = errno;
-        return fl_error_set_os(error, os_error, "cannot open the file%s",
-                               open_advice(os_error));
+        fl_error_set_os(error, os_error, "cannot open the file");
+        fl_error_add_advice(error, open_advice(os_error));
+        return FL_ERROR_IO;
     }
     *out = file;
     return FL_OK;
@@ -83,12 +88,12 @@ static fl_status check_file(int file, int64_t max_bytes, size_t *size, fl_error 
         return fl_error_set_os(error, errno, "cannot look at the file");
     if (!S_ISREG(info.st_mode))
         return fl_error_set(error, FL_ERROR_DATA,
-                            "is %s, not a file; take it out of the data set",
+                            "it is %s, not a file; take it out of the data set",
                             kind_name(info.st_mode));
     if (info.st_size > max_bytes)
         return fl_error_set(error, FL_ERROR_LIMIT,
                             "the file has %lld bytes, and one file may have at most "
-                            "%lld; raise the limit or take it out of the data set",
+                            "%lld; make it smaller or take it out of the data set",
                             (long long)info.st_size, (long long)max_bytes);
     *size = (size_t)info.st_size;
     return FL_OK;
@@ -109,11 +114,12 @@ static fl_status read_whole(int file, size_t size, const fl_cancel *cancel,
         ssize_t got = read_bytes(file, buffer->data + done, wanted, (off_t)done);
         if (got < 0 && errno == EINTR)
             continue;
-        if (got < 0)
-            return fl_error_set_os(error, errno,
-                                   "cannot read the file at byte %zu of "
-                                   "%zu",
-                                   done, size);
+        if (got < 0) {
+            fl_error_set_os(error, errno, "cannot read the file at byte %zu of %zu", done,
+                            size);
+            fl_error_add_advice(error, "is its disk or network well?");
+            return FL_ERROR_IO;
+        }
         done += (size_t)got;
         is_last = got == 0 || done > size || (done == size && (size_t)got < wanted);
     }

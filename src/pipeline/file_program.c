@@ -178,7 +178,10 @@ static fl_status draw_and_place(const file_job *job, int32_t field, int32_t widt
     size_t need = 0;
     if (!fl_size_add(decoder_memory, draw->scratch, &need) ||
         (program->layout.fields[field].is_late && !fl_size_add(need, draw->size, &need)))
-        return fl_error_set(error, FL_ERROR_LIMIT, "the picture does not fit in memory");
+        return fl_error_set(
+            error, FL_ERROR_LIMIT,
+            "the picture does not fit in memory; make it smaller or take it out of the "
+            "data set");
     if (need > job->scratch_limit) {
         job->sample->scratch_need = need;
         return FL_NEEDS_SCRATCH;
@@ -224,16 +227,6 @@ static fl_status decode_opened(const file_job *job, int32_t field,
     return status;
 }
 
-static fl_status refuse(const fl_sample *sample, fl_error *error)
-{
-    if (sample->bytes->size == 0)
-        return fl_error_set(error, FL_ERROR_DATA, "the file is empty");
-    return fl_error_set(
-        error, FL_ERROR_UNSUPPORTED,
-        "not a JPEG; other formats are read by Pillow, which is not installed "
-        "(pip install pillow)");
-}
-
 static fl_status store_image(const file_job *job, int32_t field, fl_error *error)
 {
     fl_sample *sample = job->sample;
@@ -246,8 +239,11 @@ static fl_status store_image(const file_job *job, int32_t field, fl_error *error
     fl_status status = fl_decoder_open(decoder, sample->bytes->data, sample->bytes->size,
                                        &program->limits, job->cancel, &picture, error);
     if (status == FL_NEEDS_PYTHON)
-        return program->has_fallback && sample->bytes->size > 0 ? status
-                                                                : refuse(sample, error);
+        return program->has_fallback
+                   ? status
+                   : fl_error_set(error, FL_ERROR_UNSUPPORTED,
+                                  "it is not a JPEG; other formats are read by Pillow, "
+                                  "which is not installed: pip install pillow");
     if (status == FL_OK)
         status = decode_opened(job, field, &picture, error);
     int64_t warnings = fl_decoder_warnings(decoder);
