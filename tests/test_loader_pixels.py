@@ -61,7 +61,8 @@ def test_resize_to_a_pair_and_scale(folder: Path) -> None:
     for batch in batches(dataset, chain, layout="NHWC"):
         for index, pixels in zip(batch.index, batch.image, strict=True):
             image = reference.opened(paths[index]).resize((30, 20), Image.Resampling.BILINEAR)
-            assert (pixels == np.asarray(image).astype(np.float32) / np.float32(255)).all()
+            floats = np.asarray(image).astype(np.float32)
+            assert (pixels == floats * np.float32(1 / 255)).all()
 
 
 @pytest.mark.parametrize("epoch", [0, 3])

@@ -51,7 +51,7 @@ class TorchDtype:
         (T.RandomHorizontalFlip(), ("random_horizontal_flip", (0.5,))),
         (T.Normalize((1, 2, 3), (4, 5, 6)), ("normalize", (1, 2, 3, 4, 5, 6))),
         (T.Normalize([0.5], [0.25]), ("normalize", (0.5, 0.5, 0.5, 0.25, 0.25, 0.25))),
-        (T.ToDtype("float32", scale=True), ("to_dtype", (4, 1))),
+        (T.ToDtype("float32", scale=True), ("to_dtype", (4, 2))),
         (T.ToDtype("uint8"), ("to_dtype", (0, 0))),
     ],
 )
@@ -93,35 +93,79 @@ def test_bilinear_has_several_names(bilinear: Any) -> None:
         (lambda: T.Resize(0), ValueError, "at least 1, got 0"),
         (lambda: T.Resize((5, -5)), ValueError, "at least 1, got -5"),
         (lambda: T.Resize((5, 5.5)), TypeError, "integers, got 5.5"),
+        (lambda: T.Resize(1 << 24), ValueError, "size is at most 16777215"),
+        (lambda: T.Resize(5, max_size=1 << 40), ValueError, "max_size is at most 16777215"),
+        (lambda: T.Resize(5, max_size=6.0), TypeError, "max_size is made of integers"),
         (lambda: T.Resize((5, 6), max_size=7), ValueError, "max_size goes with one number"),
         (lambda: T.Resize(5, max_size=5), ValueError, "above the shorter edge, 5"),
         (lambda: T.Resize(5, "bicubic"), ValueError, "what works is 'bilinear'"),
         (lambda: T.Resize(5, InterpolationMode.NEAREST), ValueError, "what works is 'bilinear'"),
         (lambda: T.Resize(5, 3), ValueError, "what works is 'bilinear'"),
+        (lambda: T.Resize(5, 2.0), ValueError, "what works is 'bilinear'"),
+        (lambda: T.Resize(5, True), ValueError, "what works is 'bilinear'"),
+        (lambda: T.Resize(5, np.array([2, 2])), ValueError, "what works is 'bilinear'"),
         (lambda: T.Resize(5, antialias=False), ValueError, "always smooths"),
         (lambda: T.Resize(5, passes="both"), ValueError, "'pillow13', 'horizontal_first'"),
         (lambda: T.CenterCrop(None), TypeError, "size is an integer or a sequence"),
         (lambda: T.RandomResizedCrop(5, scale=1.0), TypeError, "scale is a sequence"),
         (lambda: T.RandomResizedCrop(5, ratio=2), TypeError, "ratio is a sequence"),
         (lambda: T.RandomResizedCrop(5, scale=(1.0, 0.5)), ValueError, "least <= largest"),
-        (lambda: T.RandomResizedCrop(5, scale=(0.0, 0.5)), ValueError, "0 < least"),
+        (lambda: T.RandomResizedCrop(5, scale=(0.0, 0.0)), ValueError, "0 < largest"),
+        (lambda: T.RandomResizedCrop(5, scale=(-0.1, 0.5)), ValueError, "0 <= least"),
+        (lambda: T.RandomResizedCrop(5, scale=(0.1, 10**400)), ValueError, "fits a float"),
+        (lambda: T.RandomResizedCrop(5, ratio=(0, 1)), ValueError, "0 < least"),
+        (lambda: T.RandomResizedCrop(5, ratio=(True, 1)), TypeError, "ratio is a number"),
         (lambda: T.RandomResizedCrop(5, ratio=(1, float("inf"))), ValueError, "finite"),
         (lambda: T.RandomHorizontalFlip(1.5), ValueError, "from 0 to 1, got 1.5"),
         (lambda: T.RandomHorizontalFlip("1"), TypeError, "p is a number"),
         (lambda: T.RandomHorizontalFlip(float("nan")), ValueError, "finite"),
+        (lambda: T.RandomHorizontalFlip(10**400), ValueError, "fits a float"),
         (lambda: T.Normalize(0.5, 0.5), TypeError, "mean is a sequence"),
         (lambda: T.Normalize((0, 0, "0"), (1, 1, 1)), TypeError, "mean is a sequence"),
         (lambda: T.Normalize((0, 0), (1, 1, 1)), ValueError, "mean has 3 numbers"),
+        (lambda: T.Normalize({0.1, 0.2, 0.3}, (1, 1, 1)), TypeError, "mean is a sequence"),
+        (lambda: T.Normalize("123", (1, 1, 1)), TypeError, "mean is a sequence"),
+        (lambda: T.Normalize((0, 0, float("nan")), (1, 1, 1)), ValueError, "finite"),
+        (lambda: T.Normalize((1e39, 0, 0), (1, 1, 1)), ValueError, "mean does not fit float32"),
+        (lambda: T.Normalize((0, 0, 0), (1, 1, -1e300)), ValueError, "std does not fit float32"),
         (lambda: T.Normalize((0, 0, 0), (1, 0, 1)), ValueError, "std must not be zero"),
         (lambda: T.Normalize((0, 0, 0), (1, 1e-60, 1)), ValueError, "std must not be zero"),
         (lambda: T.ToDtype("float64"), ValueError, "can be: uint8, float16"),
         (lambda: T.ToDtype(object()), ValueError, "can be: uint8, float16"),
+        (lambda: T.ToDtype(np.float32(1)), ValueError, "can be: uint8, float16"),
+        (lambda: T.ToDtype(">f4"), ValueError, "cannot be '>f4'"),
+        (lambda: T.ToDtype(None), ValueError, "can be: uint8, float16"),
+        (lambda: T.ToDtype({"image": "float32"}), ValueError, "can be: uint8, float16"),
         (lambda: T.ToDtype("uint8", scale=1), TypeError, "scale is True or False"),
     ],
 )
 def test_wrong_parameters(make: Any, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         make()
+
+
+def test_scale_may_start_at_0_as_torchvisions() -> None:
+    assert T.RandomResizedCrop(5, scale=(0, 1)).scale == (0.0, 1.0)
+
+
+class Tensor:
+    """Iterates as torch's do: over tensors, which are no numbers."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+
+    def __iter__(self) -> Any:
+        return map(Tensor, self.values)
+
+    def tolist(self) -> Any:
+        return self.values
+
+
+@pytest.mark.parametrize("kind", [np.array, Tensor, tuple, list])
+def test_normalize_takes_arrays_and_tensors(kind: Any) -> None:
+    assert T.Normalize(kind([0.5, 0.25, 0.125]), kind([1.0, 2.0, 4.0])) == T.Normalize(
+        (0.5, 0.25, 0.125), (1, 2, 4)
+    )
 
 
 def test_antialias_none_is_true() -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, Final
 
 import numpy as np
@@ -40,8 +40,12 @@ Size = int | Sequence[int]
 
 # The core's numbers; its 1, int64, is not for pictures.
 DTYPES: Final = {"uint8": 0, "float16": 2, "bfloat16": 3, "float32": 4}
+# The core's ways to scale; its 1, a quotient, is Normalize's own on uint8.
+SCALE_NOT: Final = 0.0
+SCALE_BY_PRODUCT: Final = 2.0
 PASSES: Final = {"pillow13": 0, "horizontal_first": 1}
-MAX_EDGE: Final = (1 << 31) - 1
+MAX_EDGE: Final = (1 << 24) - 1  # the core's
+FLOAT32_MAX: Final = float(np.finfo(np.float32).max)
 
 
 class Transform(ABC):
@@ -66,7 +70,7 @@ class RandomResizedCrop(Transform):
 
     Args:
         size: height and width of the result, or one number for both; at least 1.
-        scale: least and largest share of the picture's area, 0 < least <= largest.
+        scale: least and largest share of the picture's area, 0 <= least <= largest, 0 < largest.
         ratio: least and largest width/height, 0 < least <= largest.
         interpolation: "bilinear".
         antialias: True (None means the same), as Pillow does.
@@ -84,7 +88,7 @@ class RandomResizedCrop(Transform):
         passes: str = "pillow13",
     ) -> None:
         self.size: Final = check_pair("RandomResizedCrop", size)
-        self.scale: Final = check_range("RandomResizedCrop", "scale", scale)
+        self.scale: Final = check_range("RandomResizedCrop", "scale", scale, True)
         self.ratio: Final = check_range("RandomResizedCrop", "ratio", ratio)
         self.interpolation: Final = check_interpolation("RandomResizedCrop", interpolation)
         self.antialias: Final = check_antialias("RandomResizedCrop", antialias)
@@ -186,10 +190,15 @@ class RandomHorizontalFlip(Transform):
 
 
 class Normalize(Transform):
-    """(value / 255 - mean) / std for each channel, in float32; the field becomes float32.
+    """(value - mean) / std for each channel, in float32; the field becomes float32.
+
+    On uint8 the value is pixel / 255, and the result that of torchvision's ToTensor + Normalize,
+    bit for bit. Behind ToDtype("float32", scale=True) the value is what ToDtype made of the pixel,
+    and the result that of torchvision's v2.ToDtype(torch.float32, scale=True) + v2.Normalize. The
+    two differ in the last bits of some values. Behind ToDtype without scale it is the pixel.
 
     Args:
-        mean: red, green, blue, or one number for all; on a scale from 0 to 1.
+        mean: red, green, blue, or one number for all; on the scale of the values.
         std: likewise; not 0.
     """
 
@@ -197,7 +206,7 @@ class Normalize(Transform):
         self.mean: Final = check_channels("mean", mean)
         self.std: Final = check_channels("std", std)
         # The core divides in float32, where a tiny number may be zero.
-        if any(np.float32(value) == 0 for value in self.std):
+        if 0.0 in np.array(self.std, np.float32):
             raise ValueError(f"Normalize: std must not be zero, got {self.std}")
 
     def _spec(self) -> Spec:
@@ -212,7 +221,9 @@ class ToDtype(Transform):
 
     Args:
         dtype: a NumPy or torch dtype or its name: uint8, float16, bfloat16, float32.
-        scale: True: pictures of 0 to 255 become floats of 0 to 1. False: the values stay.
+        scale: True: pictures of 0 to 255 become floats of 0 to 1, by multiplying with
+            float32(1 / 255) in float32, as torchvision's v2.ToDtype does, bit for bit. (ToTensor
+            divides by 255, and so does Normalize on uint8.) False: the values stay.
     """
 
     def __init__(self, dtype: Any, scale: bool = False) -> None:
@@ -222,7 +233,8 @@ class ToDtype(Transform):
         self.scale: Final = bool(scale)
 
     def _spec(self) -> Spec:
-        return "to_dtype", (float(DTYPES[self.dtype]), float(self.scale))
+        scale = SCALE_BY_PRODUCT if self.scale else SCALE_NOT
+        return "to_dtype", (float(DTYPES[self.dtype]), scale)
 
     def __repr__(self) -> str:
         return f"ToDtype(dtype={self.dtype!r}, scale={self.scale})"
@@ -232,9 +244,10 @@ def dtype_name(dtype: Any) -> str:
     """The name of a NumPy dtype, a torch dtype (known by its text) or a name."""
     text = dtype if isinstance(dtype, str) else str(dtype)
     name = text.removeprefix("torch.")
-    if name not in DTYPES:
+    if name not in DTYPES and isinstance(dtype, str | type | np.dtype):
         try:
-            name = np.dtype(dtype).name
+            known = np.dtype(dtype)
+            name = known.name if known.isnative else text
         except TypeError:
             name = text
     if name not in DTYPES:
@@ -246,9 +259,13 @@ def check_number(op: str, name: str, value: Any) -> float:
     """A finite real number."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{op}: {name} is a number, got {value!r}")
-    if not math.isfinite(value):
+    try:
+        number = float(value)
+    except OverflowError:
+        raise ValueError(f"{op}: {name} is a number that fits a float, got a larger one") from None
+    if not math.isfinite(number):
         raise ValueError(f"{op}: {name} is a finite number, got {value!r}")
-    return float(value)
+    return number
 
 
 def check_edge(op: str, name: str, value: Any) -> int:
@@ -256,8 +273,10 @@ def check_edge(op: str, name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{op}: {name} is made of integers, got {value!r}")
     edge = int(value)
-    if not 1 <= edge <= MAX_EDGE:
+    if edge < 1:
         raise ValueError(f"{op}: {name} is at least 1, got {value!r}")
+    if edge > MAX_EDGE:
+        raise ValueError(f"{op}: {name} is at most {MAX_EDGE}, got {value!r}")
     return edge
 
 
@@ -280,23 +299,27 @@ def check_pair(op: str, size: Any) -> tuple[int, int]:
     return (edges[0], edges[-1])
 
 
-def check_range(op: str, name: str, bounds: Any) -> tuple[float, float]:
-    """Least and largest value, 0 < least <= largest."""
+def check_range(
+    op: str, name: str, bounds: Any, may_start_at_0: bool = False
+) -> tuple[float, float]:
+    """Least and largest value, 0 < least <= largest; or 0 <= least with 0 < largest."""
     if isinstance(bounds, str | bytes) or not isinstance(bounds, Sequence):
         raise TypeError(f"{op}: {name} is a sequence (least, largest), got {bounds!r}")
     if len(bounds) != 2:
         raise ValueError(f"{op}: {name} is a sequence (least, largest), got {bounds!r}")
     low, high = (check_number(op, name, bound) for bound in bounds)
-    if not 0 < low <= high:
-        raise ValueError(
-            f"{op}: {name} is (least, largest) with 0 < least <= largest, got {bounds!r}"
-        )
+    is_above = low >= 0 and high > 0 if may_start_at_0 else low > 0
+    if not is_above or low > high:
+        bound = "0 <= least <= largest, 0 < largest" if may_start_at_0 else "0 < least <= largest"
+        raise ValueError(f"{op}: {name} is (least, largest) with {bound}, got {bounds!r}")
     return low, high
 
 
 def check_channels(name: str, values: Any) -> tuple[float, float, float]:
     """Three numbers; one stands for all."""
-    if isinstance(values, numbers.Real):
+    # A tensor's elements are tensors, its list has numbers.
+    values = values.tolist() if hasattr(values, "tolist") else values
+    if isinstance(values, numbers.Real | str | bytes | Set | Mapping):
         raise TypeError(f"Normalize: {name} is a sequence of numbers, got {values!r}")
     try:
         listed = [check_number("Normalize", name, value) for value in values]
@@ -306,13 +329,16 @@ def check_channels(name: str, values: Any) -> tuple[float, float, float]:
         listed *= 3
     if len(listed) != 3:
         raise ValueError(f"Normalize: {name} has 3 numbers (or 1 for all), got {len(listed)}")
+    if max(map(abs, listed)) > FLOAT32_MAX:
+        raise ValueError(f"Normalize: {name} does not fit float32: {values!r}")
     return listed[0], listed[1], listed[2]
 
 
 def check_interpolation(op: str, interpolation: Any) -> str:
     """ "bilinear", as text, as torchvision's InterpolationMode or as Pillow's number."""
     value = getattr(interpolation, "value", interpolation)
-    if isinstance(value, bool) or value not in ("bilinear", 2):
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    if not (isinstance(value, str) or is_number) or value not in ("bilinear", 2):
         raise ValueError(
             f"{op}: interpolation {interpolation!r} does not exist here; what works is 'bilinear' "
             "(InterpolationMode.BILINEAR, PIL.Image.BILINEAR)"
@@ -322,7 +348,7 @@ def check_interpolation(op: str, interpolation: Any) -> str:
 
 def check_antialias(op: str, antialias: Any) -> bool:
     """True: Pillow cannot resize without."""
-    if antialias is None or antialias is True:
+    if antialias is None or (isinstance(antialias, bool | np.bool_) and antialias):
         return True
     raise ValueError(
         f"{op}: antialias is True, got {antialias!r}: pictures are resized as Pillow does, "
