@@ -34,12 +34,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--memory-epochs", type=int, default=100, help="for test_memory.py")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.timeout(3600))
-
-
 @pytest.fixture(scope="session")
 def rounds(request: pytest.FixtureRequest) -> int:
     return int(request.config.getoption("--rounds"))
