@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Redraws the tables of benchmarks/README.md from build/benchmarks/*.json."""
+"""Redraws the tables of benchmarks/README.md, and the one of README.md, from the results in
+build/benchmarks."""
 
 import json
 import sys
@@ -30,17 +31,28 @@ def markdown(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def redraw(page: Path, begin: str, end: str, text: str) -> None:
+    """Replaces what stands between two marks."""
+    head, found, rest = page.read_text().partition(begin)
+    if not found or end not in rest:
+        sys.exit(f"{page} has no marks {begin} and {end}")
+    page.write_text(f"{head}{begin}\n\n{text}\n{end}{rest.partition(end)[2]}")
+
+
 def main() -> None:
     folder = HERE.parent / "build" / "benchmarks"
-    found = [json.loads(path.read_text()) for path in folder.glob("*.json")]
-    if not found:
-        sys.exit(f"no results in {folder}: run `pytest benchmarks` first")
-    found.sort(key=lambda result: ORDER.index(result["question"]))
-    readme = HERE / "README.md"
-    head, _, rest = readme.read_text().partition(BEGIN)
-    tail = rest.partition(END)[2]
-    tables = "\n".join(markdown(result) for result in found)
-    readme.write_text(f"{head}{BEGIN}\n\n{tables}\n{END}{tail}")
+    found = {}
+    for path in folder.glob("*.json"):
+        result = json.loads(path.read_text())
+        found[result["question"]] = result
+    missing = [question for question in ORDER if question not in found]
+    if missing:
+        sys.exit(f"no results for {', '.join(missing)} in {folder}: run `pytest benchmarks` first")
+    tables = "\n".join(markdown(found[question]) for question in ORDER)
+    redraw(HERE / "README.md", BEGIN, END, tables)
+    # The README has the first table, without its heading.
+    first = markdown(found[ORDER[0]]).split("\n", 2)[2]
+    redraw(HERE.parent / "README.md", "<!-- figures: begin -->", "<!-- figures: end -->", first)
 
 
 if __name__ == "__main__":
