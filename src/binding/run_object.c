@@ -134,16 +134,11 @@ static void feed_successor(PyObject *self)
     Py_XDECREF(successor);
 }
 
-// Lets a new batch enter in place of the one that was taken, and one more: supply stops
-// as soon as the next batch is ready, so a window that was short once would stay short.
+// Lets new batches enter in place of those that were taken.
 static void refill(PyObject *self)
 {
     fl_error error = FL_ERROR_INIT;
-    fl_run *run = run_of(self)->run;
-    fl_status status = fl_run_supply(run, &error);
-    if (status == FL_OK)
-        status = fl_run_feed(run, &error);
-    if (status < 0)
+    if (fl_run_supply(run_of(self)->run, &error) < 0)
         ignore_error(&error);
     feed_successor(self);
 }

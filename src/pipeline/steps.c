@@ -90,21 +90,19 @@ static void run_plan(fl_engine *engine, fl_batch *batch, fl_outcome *outcome)
     }
 }
 
-static void run_fetch(fl_engine *engine, fl_task *task, fl_outcome *outcome)
+// Returns how many samples need nothing more.
+static int32_t run_fetch(fl_engine *engine, fl_task *task, fl_outcome *outcome)
 {
     fl_error error = FL_ERROR_INIT;
     fl_batch *batch = task->batch;
     fl_sample *sample = &batch->view.samples[task->first];
     const fl_program *program = &engine->program;
-    if (is_dropped(batch, sample->row)) {
-        end_samples(batch, 1);
-        return;
-    }
+    if (is_dropped(batch, sample->row))
+        return 1;
     if (program->vtable->fetch(program->context, sample, &batch->run->cancel, &error) !=
         FL_OK) {
         fail(batch, sample, FL_STAGE_FETCH, &error);
-        end_samples(batch, 1);
-        return;
+        return 1;
     }
     int64_t size = (int64_t)sample->bytes->size;
     fl_counter_add(&engine->counters.block->stages[FL_STAGE_FETCH].bytes, size);
@@ -112,6 +110,7 @@ static void run_fetch(fl_engine *engine, fl_task *task, fl_outcome *outcome)
     outcome->more_bytes = size - task->charged;
     outcome->fetched = size;
     push(outcome, task, FL_TASK_COMPUTE, FL_QUEUE_COMPUTE);
+    return 0;
 }
 
 // One sample of a range. True: it is done; else its task of its own was pushed.
@@ -147,6 +146,8 @@ static bool compute_sample(fl_engine *engine, fl_batch *batch, int32_t row,
         return false;
     }
     if (status == FL_OK) {
+        int64_t size = sample->bytes ? (int64_t)sample->bytes->size : 0;
+        fl_counter_add(&engine->counters.block->stages[FL_STAGE_COMPUTE].bytes, size);
         add_part_sizes(batch, row);
     } else {
         fail(batch, sample, FL_STAGE_COMPUTE, &error);
@@ -155,8 +156,8 @@ static bool compute_sample(fl_engine *engine, fl_batch *batch, int32_t row,
     return true;
 }
 
-static void run_compute(fl_engine *engine, fl_task *task, void *worker,
-                        fl_outcome *outcome)
+static int32_t run_compute(fl_engine *engine, fl_task *task, void *worker,
+                           fl_outcome *outcome)
 {
     // The task is the first sample's own: read it before that sample may leave as a task
     // again.
@@ -166,7 +167,7 @@ static void run_compute(fl_engine *engine, fl_task *task, void *worker,
     for (int32_t row = first; row < end; row++)
         done += compute_sample(engine, batch, row, has_permit, worker, outcome);
     outcome->keeps_charge = done == 0;
-    end_samples(batch, done);
+    return done;
 }
 
 static const fl_stage kind_stage[] = {
@@ -179,7 +180,7 @@ void fl_steps_run(fl_engine *engine, fl_task *task, void *worker, fl_outcome *ou
 {
     // A sample that is done may be popped, with its batch; the references keep both here.
     fl_task_kind kind = task->kind;
-    int32_t count = task->count;
+    int32_t count = task->count, ended = 0;
     int64_t begin = fl_clock_now();
     *outcome = (fl_outcome){.task = task, .fetched = -1};
     switch (kind) {
@@ -188,10 +189,10 @@ void fl_steps_run(fl_engine *engine, fl_task *task, void *worker, fl_outcome *ou
         count = 1;
         break;
     case FL_TASK_FETCH:
-        run_fetch(engine, task, outcome);
+        ended = run_fetch(engine, task, outcome);
         break;
     case FL_TASK_COMPUTE:
-        run_compute(engine, task, worker, outcome);
+        ended = run_compute(engine, task, worker, outcome);
         break;
     case FL_TASK_COPY: // counts for itself
         fl_window_copy(task->batch);
@@ -203,6 +204,8 @@ void fl_steps_run(fl_engine *engine, fl_task *task, void *worker, fl_outcome *ou
     fl_stage_counters *counters = &engine->counters.block->stages[kind_stage[kind]];
     fl_counter_add(&counters->items, count);
     fl_counter_add(&counters->busy_ns, fl_clock_now() - begin);
+    // Counted before the consumer can see the batch.
+    end_samples(task->batch, ended);
 }
 
 void fl_steps_end_python(fl_task *task, fl_status status, fl_error *error,

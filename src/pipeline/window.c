@@ -354,9 +354,11 @@ fl_status fl_run_feed(fl_run *run, fl_error *error)
 
 fl_status fl_run_supply(fl_run *run, fl_error *error)
 {
-    // One at a time, with a look at the head in between: memory may be slow to come.
+    // One at a time, with a look at the head in between: memory may be slow to come. Two
+    // at least: in place of the batch that was taken, and so that a short window grows.
     fl_status status;
-    bool is_ready = false, is_dry;
+    bool is_ready, is_dry;
+    int32_t supplied = 0;
     do {
         status = supply_slab(run, error);
         if (status == FL_END)
@@ -365,7 +367,8 @@ fl_status fl_run_supply(fl_run *run, fl_error *error)
         is_ready = find_ready_locked(run) != NULL;
         is_dry = is_dry_locked(run);
         fl_mutex_unlock(&run->lock);
-    } while (status == FL_OK && !is_ready);
+        supplied += status == FL_OK;
+    } while (status == FL_OK && (!is_ready || supplied < 2));
 
     // A failed supply never loses a batch: the window stays shorter. It is the caller's
     // error only if nothing is on its way; then the others try as well.
