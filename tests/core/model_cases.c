@@ -200,6 +200,23 @@ void case_await_fetches(model_case *test, int64_t samples)
     model_await(has_items, &wanted, "fetches do not end");
 }
 
+static bool is_idle(void *argument)
+{
+    const wanted_state *wanted = argument;
+    fl_engine *engine = wanted->test->engine.engine;
+    fl_mutex_lock(&engine->lock);
+    const fl_lane_state *lane = &engine->lanes[wanted->which];
+    bool holds = lane->threads - lane->idle == wanted->count && lane->calls == 0;
+    fl_mutex_unlock(&engine->lock);
+    return holds;
+}
+
+void case_await_idle(model_case *test, int32_t lane, int32_t awake)
+{
+    wanted_state wanted = {test, lane, awake};
+    model_await(is_idle, &wanted, "threads do not come to rest");
+}
+
 // ---- Batches on this thread.
 
 int64_t case_take(model_case *test, int32_t run)

@@ -52,6 +52,7 @@ void case_await_queued(model_case *test, int32_t stage, int64_t samples);
 void case_await_computed(model_case *test, int64_t samples);
 void case_await_fetches(model_case *test, int64_t samples); // ended, well or not
 void case_await_fetched_bytes(model_case *test, int64_t at_least);
+void case_await_idle(model_case *test, int32_t lane, int32_t awake); // the rest sleep
 
 // One batch, asserted and freed; its number.
 int64_t case_take(model_case *test, int32_t run);

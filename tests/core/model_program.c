@@ -535,6 +535,7 @@ static fl_status allocate(void *context, size_t size, void **memory, void **hand
     CHECK(fl_locks_held() == 0);
     CHECK(source->is_plain || is_consumer_thread);
     model_pause(source->pause);
+    gate_pass(source->model, source->gate);
     uint64_t draw = model_hash(atomic_fetch_add(&source->draws, 1), 2) & 0xFFFF;
     bool is_refused = atomic_load(&source->fail_next) > 0 &&
                       atomic_fetch_sub(&source->fail_next, 1) > 0;

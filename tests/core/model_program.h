@@ -111,6 +111,8 @@ uint64_t model_hash(uint64_t a, uint64_t b);
 // The source of slabs.
 typedef struct model_memory {
     bool is_plain, is_reusable;
+    model_context *model;         // with `gate`; may be NULL
+    int32_t gate;                 // where allocate stops
     int32_t pause;                // in allocate
     _Atomic uint32_t fail_chance; // in 2^16
     _Atomic int64_t fail_next;    // that many calls fail

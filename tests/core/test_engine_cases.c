@@ -14,23 +14,18 @@ static void test_huge_file_behind_a_full_read_ahead(void)
     fl_engine_options options = model_options();
     options.fetch_bytes = 400000;
     test->model.rows = 4;
-    for (int64_t position = 0; position < 4; position++)
-        case_add(test, -1, position, (model_sample){.file_size = 100000});
-    case_add(test, -1, 4, (model_sample){.file_size = 200 << 20, .fetch_gate = 1});
+    case_add(test, -1, 0, (model_sample){.file_size = 200 << 20, .fetch_gate = 1});
     test->fallback = (model_sample){.file_size = 100000, .compute_gate = 2};
     case_start(test, &options);
-    for (int32_t run = 0; run < 2; run++)
-        model_engine_add_run(&test->engine, 6, 4);
-    for (int32_t run = 0; run < 2; run++) {
-        CHECK_INT(case_take(test, run), 0);
-        model_refill(&test->engine, run, -1);
-        if (run == 0)
-            case_await_fetched_bytes(test, options.fetch_bytes - 130000);
-        model_gate_open(&test->model, 1);
-        model_gate_open(&test->model, 2);
-    }
-    CHECK_INT(model_drain(&test->engine, 1), 5); // the younger one first
-    CHECK_INT(model_drain(&test->engine, 0), 5);
+    model_engine_add_run(&test->engine, 6, 4);
+    model_engine_add_run(&test->engine, 6, 4);
+    CHECK_INT(fl_run_supply(test->engine.runs[0], NULL), FL_OK);
+    case_await_fetched_bytes(test, options.fetch_bytes - 130000);
+    CHECK_INT(fl_run_supply(test->engine.runs[1], NULL), FL_OK);
+    model_gate_open(&test->model, 1);
+    model_gate_open(&test->model, 2);
+    CHECK_INT(model_drain(&test->engine, 1), 6); // the younger one first
+    CHECK_INT(model_drain(&test->engine, 0), 6);
     case_finish(test);
 }
 
@@ -63,6 +58,65 @@ static void test_head_above_the_limit_holds_one_sample(void)
     model_engine_add_run(&test->engine, 6, 8);
     CHECK_INT(model_drain(&test->engine, 0), 6);
     CHECK_INT(test->model.bytes_peak, 5000);
+    case_finish(test);
+}
+
+static void test_files_are_charged_by_their_real_size(void)
+{
+    // Estimates are far too low at first, and nothing is given back: the limit is passed
+    // by no more than a file a reading thread.
+    model_case *test = case_create(__func__);
+    fl_engine_options options = model_options();
+    options.fetch_bytes = 1000000;
+    test->model.rows = 16;
+    test->fallback = (model_sample){.file_size = 500000, .compute_gate = 1};
+    case_start(test, &options);
+    model_engine_add_run(&test->engine, 1, 16);
+    CHECK_INT(fl_run_supply(test->engine.runs[0], NULL), FL_OK);
+    model_gate_await(&test->model, 1, 2);
+    case_await_idle(test, FL_LANE_FETCH, 0);
+    CHECK(test->model.bytes_peak <= options.fetch_bytes + 2 * 500000);
+    model_gate_open(&test->model, 1);
+    CHECK_INT(model_drain(&test->engine, 0), 1);
+    case_finish(test);
+}
+
+static void test_burst_reaches_all_threads(void)
+{
+    // One task makes eight; each thread that takes one calls the next, asleep or not yet
+    // started.
+    model_case *test = case_create(__func__);
+    fl_engine_options options = model_options();
+    options.compute_threads = options.fetch_threads = options.python_threads = 3;
+    test->model.rows = 8;
+    test->fallback =
+        (model_sample){.fetch_gate = 1, .compute_gate = 2, .needs_python = true};
+    test->fallback.python_gate = 3;
+    case_start(test, &options);
+    model_engine_add_run(&test->engine, 2, 8);
+    model_taker taker = {0};
+    taker_start(&taker, test, 0);
+    for (int32_t round = 0; round < 2; round++) {
+        for (int32_t gate = 1; gate <= MODEL_GATES - 1; gate++) {
+            model_gate_await(&test->model, gate, 3);
+            model_gate_open(&test->model, gate);
+        }
+        if (round == 1)
+            break;
+        while (taker.batches == 0)
+            model_pause(-1);
+        atomic_store(&test->engine.orders[0].may_close, true);
+        fl_run_cancel(test->engine.runs[0]); // the consumer still holds the run
+        taker_join(&taker);
+        for (int32_t lane = 0; lane < FL_LANE_COUNT; lane++)
+            case_await_idle(test, lane, 0);
+        for (int32_t gate = 1; gate <= MODEL_GATES - 1; gate++)
+            model_gate_close(&test->model, gate);
+        taker = (model_taker){0};
+        taker_start(&taker, test, model_engine_add_run(&test->engine, 1, 8));
+    }
+    taker_join(&taker);
+    CHECK_INT(taker.batches, 1);
     case_finish(test);
 }
 
@@ -329,6 +383,31 @@ static void test_finished_run_gives_its_share_back(void)
     case_finish(test);
 }
 
+static void test_cancelled_run_gives_its_share_to_others(void)
+{
+    // Half of the budget lets one file of the other run be read at a time.
+    model_case *test = case_create(__func__);
+    fl_engine_options options = model_options();
+    options.fetch_bytes = 300000;
+    case_add(test, 1, -1, (model_sample){.fetch_gate = 1});
+    test->fallback.compute_gate = 2; // the old run keeps its bytes
+    case_start(test, &options);
+    model_engine_add_run(&test->engine, 1, 1);
+    model_engine_add_run(&test->engine, 4, 2);
+    CHECK_INT(fl_run_supply(test->engine.runs[0], NULL), FL_OK);
+    model_gate_await(&test->model, 2, 1);
+    CHECK_INT(fl_run_supply(test->engine.runs[1], NULL), FL_OK);
+    model_gate_await(&test->model, 1, 1);
+    case_await_queued(test, FL_STAGE_FETCH, 7);
+    case_await_idle(test, FL_LANE_FETCH, 1);
+    model_drop_run(&test->engine, 0);
+    model_gate_await(&test->model, 1, 2);
+    model_gate_open(&test->model, 1);
+    model_gate_open(&test->model, 2);
+    CHECK_INT(model_drain(&test->engine, 1), 4);
+    case_finish(test);
+}
+
 static void test_error_does_not_depend_on_timing(void)
 {
     // Row 2 fails first, row 1 later: row 1 is reported; row 3 is dropped, row 0 not.
@@ -365,6 +444,8 @@ int main(void)
     test_huge_file_behind_a_full_read_ahead();
     test_paused_run_and_a_young_one_without_share();
     test_head_above_the_limit_holds_one_sample();
+    test_files_are_charged_by_their_real_size();
+    test_burst_reaches_all_threads();
     test_all_reading_threads_stuck();
     test_one_reading_thread_stuck();
     test_slow_sample_in_order();
@@ -376,6 +457,7 @@ int main(void)
     test_prestarted_run_is_cancelled_unseen();
     test_prestarted_run_goes_on();
     test_finished_run_gives_its_share_back();
+    test_cancelled_run_gives_its_share_to_others();
     test_error_does_not_depend_on_timing();
     return 0;
 }

@@ -143,6 +143,52 @@ static void test_refused_head_tells_every_consumer(void)
     case_finish(test);
 }
 
+static void *supply_once(void *argument)
+{
+    model_set_consumer(true);
+    model_refill(&((model_case *)argument)->engine, 0, -1); // ignores the refusal
+    return NULL;
+}
+
+static bool needs_slab(void *argument)
+{
+    fl_run *run = ((model_case *)argument)->engine.runs[0];
+    fl_mutex_lock(&run->lock);
+    bool holds = run->first && run->first->state == FL_BATCH_NEEDS_SLAB;
+    fl_mutex_unlock(&run->lock);
+    return holds;
+}
+
+static void test_refusal_while_another_waits(void)
+{
+    // One consumer has claimed the head and asks for memory; another one falls asleep,
+    // since the head is on its way. Then the first one is refused.
+    model_case *test = case_create(__func__);
+    fl_engine_options options = model_options();
+    options.window = 1;
+    test->engine.memory.is_plain = false;
+    test->engine.memory.model = &test->model;
+    test->engine.memory.gate = 1;
+    test->engine.memory.fail_next = 1;
+    test->model.late_count = 1;
+    test->model.has_fixed = false;
+    case_start(test, &options);
+    model_engine_add_run(&test->engine, 1, 2);
+    CHECK_INT(fl_run_feed(test->engine.runs[0], NULL), FL_OK);
+    model_await(needs_slab, test, "no batch needs memory");
+    pthread_t other;
+    CHECK(pthread_create(&other, NULL, supply_once, test) == 0);
+    model_gate_await(&test->model, 1, 1);
+    model_taker taker = {0};
+    taker_start(&taker, test, 0);
+    case_await_waiters(test, 0, 1);
+    model_gate_open(&test->model, 1);
+    pthread_join(other, NULL);
+    taker_join(&taker);
+    CHECK_INT(taker.batches, 1);
+    case_finish(test);
+}
+
 // ---- Threads
 
 static void test_no_thread_starts(void)
@@ -450,25 +496,37 @@ static void test_end_wakes_all(void)
     case_finish(test);
 }
 
-static void test_popper_of_the_last_batch_leaves_a_dry_window(void)
+// Two consumers sleep; each takes one batch and goes away. The first one must wake the
+// other: for the batch that is ready behind the head, or, in a window of one, to let the
+// next batch enter.
+static void check_popper_wakes_the_next(int32_t window)
 {
-    // Window 1, two consumers: who pops and goes away must wake the other one, or nobody
-    // lets the next batch enter.
     model_case *test = case_create(__func__);
     fl_engine_options options = model_options();
-    options.window = 1;
+    options.window = window;
     case_add(test, 0, 0, (model_sample){.compute_gate = 1});
     case_start(test, &options);
-    model_engine_add_run(&test->engine, 4, 2);
-    model_taker takers[2] = {{.limit = 1}, {.limit = 3}};
+    model_engine_add_run(&test->engine, 2, 2);
+    model_taker takers[2] = {{.limit = 1}, {.limit = 1}};
     for (int32_t i = 0; i < 2; i++)
         taker_start(&takers[i], test, 0);
     case_await_waiters(test, 0, 2);
+    model_gate_await(&test->model, 1, 1);
+    if (window > 1)
+        case_await_ready(test, 1);
     model_gate_open(&test->model, 1);
-    for (int32_t i = 0; i < 2; i++)
+    for (int32_t i = 0; i < 2; i++) {
         taker_join(&takers[i]);
-    CHECK_INT(takers[0].batches + takers[1].batches, 4);
+        CHECK_INT(takers[i].batches, 1);
+    }
+    CHECK_INT(model_drain(&test->engine, 0), 0);
     case_finish(test);
+}
+
+static void test_popper_wakes_the_next(void)
+{
+    check_popper_wakes_the_next(1);
+    check_popper_wakes_the_next(2);
 }
 
 int main(void)
@@ -477,6 +535,7 @@ int main(void)
     test_objects_fail_to_be_made();
     test_refused_slabs_do_not_spin();
     test_refused_head_tells_every_consumer();
+    test_refusal_while_another_waits();
     test_no_thread_starts();
     test_some_threads_start();
     test_failed_start_tells_waiting_consumers();
@@ -491,6 +550,6 @@ int main(void)
     test_cancelled_rows_are_never_seen();
     test_leaving_consumer_wakes_another();
     test_end_wakes_all();
-    test_popper_of_the_last_batch_leaves_a_dry_window();
+    test_popper_wakes_the_next();
     return 0;
 }

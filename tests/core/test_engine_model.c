@@ -171,7 +171,7 @@ static void draw_options(model_schedule *schedule, draw_state *draws)
         .window = (int32_t)draw(draws, 1, 8),
         .fetch_bytes =
             pick(draws, (const int64_t[]){1, 300000, 1000000, INT64_C(1) << 40}, 4),
-        .late_bytes = pick(draws, (const int64_t[]){1, 3000, INT64_C(1) << 40}, 3),
+        .late_bytes = pick(draws, (const int64_t[]){0, 1, 3000, INT64_C(1) << 40}, 4),
         .in_order = chance(draws, 70),
         .idle_exit_ns = chance(draws, 80) ? 3600 * FL_SECOND_NS : draw(draws, 0, 200000),
     };
