@@ -198,6 +198,70 @@ def test_close_in_a_signal_handler(folder: Path) -> None:
         iter(loader)
 
 
+@pytest.fixture
+def at_thread_start(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Callable[[], None]]]:
+    """What is in the list happens once a Python thread was started, inside Thread.start()."""
+    start, happenings = threading.Thread.start, []
+
+    def start_and_more(thread: threading.Thread) -> None:
+        start(thread)
+        if thread.name.startswith("feedline-python") and happenings:
+            happenings.pop()()
+
+    monkeypatch.setattr(threading.Thread, "start", start_and_more)
+    yield happenings
+    assert not happenings
+
+
+def test_close_in_a_signal_handler_while_a_thread_starts(
+    pngs: fl.Files, at_thread_start: list[Callable[[], None]]
+) -> None:
+    loader = fl.Loader(pngs, batch_size=8, output="numpy")
+    at_thread_start.append(lambda: signal.raise_signal(signal.SIGUSR1))
+    old = signal.signal(signal.SIGUSR1, lambda *_: loader.close())
+    try:
+        with pytest.raises(fl.ClosedError):
+            next(iter(loader))
+    finally:
+        signal.signal(signal.SIGUSR1, old)
+
+
+def test_a_signal_handler_raises_while_a_thread_starts(
+    pngs: fl.Files, at_thread_start: list[Callable[[], None]]
+) -> None:
+    """Whether it was started or not, the engine counts its threads right."""
+
+    def interrupt(*_: object) -> None:
+        raise OddError(1, "interrupted")
+
+    with fl.Loader(pngs, batch_size=8, output="numpy", num_threads=1) as loader:
+        at_thread_start.append(lambda: signal.raise_signal(signal.SIGUSR1))
+        old = signal.signal(signal.SIGUSR1, interrupt)
+        try:
+            with pytest.raises(OddError):
+                next(iterator := iter(loader))
+        finally:
+            signal.signal(signal.SIGUSR1, old)
+        assert len(next(iterator).index) == 8
+    assert loader.stats().stages["python"]["threads"] == 0
+
+
+def test_a_thread_that_cannot_be_started_is_tried_again(
+    pngs: fl.Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with fl.Loader(pngs, batch_size=8, output="numpy") as loader:
+        iterator = iter(loader)
+        with monkeypatch.context() as without_threads:
+            without_threads.setattr(threading.Thread, "start", refuse)
+            with pytest.raises(RuntimeError, match="can't start new thread"):
+                next(iterator)
+        assert len(next(iterator).index) == 8
+    assert loader.stats().stages["python"]["threads"] == 0
+
+
 def test_close_all(folder: Path) -> None:
     loaders = [loader_of(folder) for _ in range(3)]
     for loader in loaders:

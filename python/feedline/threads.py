@@ -48,33 +48,48 @@ def close_all() -> None:
         loader.close()
 
 
+class PythonThread(threading.Thread):
+    """One of an engine's; known to the others from its first act on."""
+
+    def __init__(self, target: Callable[[], None], name: str, running: set[PythonThread]) -> None:
+        super().__init__(target=target, name=name, daemon=False)
+        self._known = running
+
+    def run(self) -> None:
+        self._known.add(self)
+        del self._known  # which would be a cycle
+        super().run()
+
+
 class PythonThreads:
-    """The Python-made threads of one engine: started on demand, joined when it is closed."""
+    """The Python-made threads of one engine: started on demand, joined when it is closed.
+
+    Without a lock: a signal handler may close the loader while a thread is being started.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._threads: list[threading.Thread] = []
+        self._running: set[PythonThread] = set()
         self._started = 0
 
     def start(self, target: Callable[[], None]) -> None:
-        """Run `target()` on a new thread. RuntimeError if the interpreter is going down."""
-        with self._lock:
-            self._started += 1
-            name = f"feedline-python-{self._started}"
-            thread = threading.Thread(target=target, name=name, daemon=False)
-            thread.start()
-            self._threads = [known for known in self._threads if known.is_alive()]
-            self._threads.append(thread)
+        """Run `target()` on a new thread. RuntimeError if there can be none."""
+        self._forget_ended()
+        self._started += 1
+        name = f"feedline-python-{self._started}"
+        PythonThread(target, name, self._running).start()
 
     def join(self, seconds: float) -> None:
         """Wait for all of them, at most so long; the calling thread is not waited for."""
         deadline = time.monotonic() + seconds
-        with self._lock:
-            threads = [
-                thread for thread in self._threads if thread is not threading.current_thread()
-            ]
-        for thread in threads:
-            thread.join(max(0.0, deadline - time.monotonic()))
+        for thread in list(self._running):
+            if thread is not threading.current_thread():
+                thread.join(max(0.0, deadline - time.monotonic()))
+        self._forget_ended()
+
+    def _forget_ended(self) -> None:
+        for thread in list(self._running):
+            if not thread.is_alive():
+                self._running.discard(thread)
 
 
 def _after_fork_in_child() -> None:

@@ -38,18 +38,7 @@ PyObject *fl_engine_raise(const fl_engine_object *engine, fl_error *error)
 
 int fl_engine_start_thread(fl_engine_object *engine)
 {
-    if (!engine->step)
-        return 0;
-    fl_engine *core = fl_loader_engine(engine->loader);
-    if (!fl_engine_python_enter(core))
-        return 0;
-    PyObject *result = PyObject_CallOneArg(engine->start_thread, engine->step);
-    if (!result) {
-        fl_engine_python_exit(core);
-        return -1;
-    }
-    Py_DECREF(result);
-    return 0;
+    return engine->step ? fl_python_step_start(engine->step, engine->start_thread) : 0;
 }
 
 static int open_loader(fl_engine_object *self, const fl_module *state,

@@ -19,7 +19,7 @@ typedef struct fl_engine_object {
     PyObject *allocate;     // NULL: plain memory
     fl_external *external;  // the allocator around `allocate`; the pool owns it
     PyObject *start_thread; // NULL with `step`
-    PyObject *step;         // what a Python thread runs; NULL: there is no Python step
+    PyObject *step;         // python_step.h; NULL: there is no Python step
 } fl_engine_object;
 
 // Made by another process, before a fork?

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The callable is a C function bound to a tuple (capsule of the engine, decode, type of
-// the bytes), so that the collector sees through it. The bytes go to Python as a
-// memoryview of an object that holds them: whoever keeps the view keeps the bytes.
+// The step is a tuple (capsule of the engine, decode, type of the bytes) and what a
+// thread runs a C function bound to (step, place), so that the collector sees through
+// both. The bytes go to Python as a memoryview of an object that holds them: whoever
+// keeps the view keeps the bytes.
 #include "binding/python_step.h"
 
+#include <stdatomic.h>
+#include <unistd.h>
+
 static const char *const capsule_name = "feedline.engine";
+static const char *const place_name = "feedline.place";
 
 // ---- The bytes of a file, for the time that Python looks at them.
 
@@ -122,6 +127,52 @@ static fl_status decode_sample(PyObject *decode, PyTypeObject *bytes_type,
     return error->code;
 }
 
+// ---- A thread's place in the engine.
+
+// Taken before the thread is started, and given back once: by the thread, or without it.
+// A signal handler that raises inside Thread.start() leaves open whether there is a
+// thread.
+typedef struct thread_place {
+    fl_engine *engine; // counted
+    pid_t process;     // that took it
+    atomic_bool is_settled;
+} thread_place;
+
+// True for the first who asks: giving the place back is his.
+static bool settle_place(PyObject *capsule)
+{
+    thread_place *mine = PyCapsule_GetPointer(capsule, place_name);
+    return !atomic_exchange(&mine->is_settled, true);
+}
+
+static void drop_place(PyObject *capsule)
+{
+    thread_place *mine = PyCapsule_GetPointer(capsule, place_name);
+    if (settle_place(capsule) && mine->process == getpid())
+        fl_engine_python_exit(mine->engine);
+    fl_engine_unref(&mine->engine);
+    fl_free(mine);
+}
+
+// Gives the place back itself if it fails: NULL with an exception set.
+static PyObject *make_place(fl_engine *engine)
+{
+    PyObject *capsule = NULL;
+    thread_place *made = fl_alloc_zeroed(sizeof(*made));
+    if (!made)
+        PyErr_NoMemory();
+    else
+        capsule = PyCapsule_New(made, place_name, drop_place);
+    if (!capsule) {
+        fl_engine_python_exit(engine);
+        fl_free(made);
+        return NULL;
+    }
+    made->engine = fl_engine_ref(engine);
+    made->process = getpid();
+    return capsule;
+}
+
 // ---- The thread.
 
 // The engine that this thread serves: closing it from here must not wait for itself.
@@ -152,12 +203,15 @@ static void serve(fl_engine *engine, PyObject *decode, PyTypeObject *bytes_type)
 static PyObject *step_run(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
-    fl_engine *engine = PyCapsule_GetPointer(PyTuple_GET_ITEM(self, 0), capsule_name);
+    PyObject *step = PyTuple_GET_ITEM(self, 0);
+    fl_engine *engine = PyCapsule_GetPointer(PyTuple_GET_ITEM(step, 0), capsule_name);
     if (!engine)
         return NULL;
+    if (!settle_place(PyTuple_GET_ITEM(self, 1)))
+        Py_RETURN_NONE;
     const fl_engine *outer = served;
     served = engine;
-    serve(engine, PyTuple_GET_ITEM(self, 1), (PyTypeObject *)PyTuple_GET_ITEM(self, 2));
+    serve(engine, PyTuple_GET_ITEM(step, 1), (PyTypeObject *)PyTuple_GET_ITEM(step, 2));
     served = outer;
     fl_engine_python_exit(engine);
     Py_RETURN_NONE;
@@ -166,6 +220,27 @@ static PyObject *step_run(PyObject *self, PyObject *ignored)
 static PyMethodDef step_definition = {
     "feedline_python_step", step_run, METH_NOARGS,
     "feedline_python_step()\n--\n\nServes one engine until it is not needed any more."};
+
+int fl_python_step_start(PyObject *step, PyObject *start_thread)
+{
+    fl_engine *engine = PyCapsule_GetPointer(PyTuple_GET_ITEM(step, 0), capsule_name);
+    if (!engine)
+        return -1;
+    if (!fl_engine_python_enter(engine))
+        return 0;
+    PyObject *place = make_place(engine);
+    PyObject *bound = place ? PyTuple_Pack(2, step, place) : NULL;
+    PyObject *target = bound ? PyCFunction_New(&step_definition, bound) : NULL;
+    PyObject *result = target ? PyObject_CallOneArg(start_thread, target) : NULL;
+    // A traceback may keep the target, so its place is not left to the capsule's end.
+    if (!result && place && settle_place(place))
+        fl_engine_python_exit(engine);
+    Py_XDECREF(target);
+    Py_XDECREF(bound);
+    Py_XDECREF(place);
+    Py_XDECREF(result);
+    return result ? 0 : -1;
+}
 
 static void drop_engine(PyObject *capsule)
 {
@@ -181,13 +256,8 @@ PyObject *fl_python_step_make(const fl_module *state, fl_engine *engine, PyObjec
         fl_engine_unref(&mine);
         return NULL;
     }
-    PyObject *bound =
-        PyTuple_Pack(3, capsule, decode, (PyObject *)state->file_bytes_type);
+    PyObject *step = PyTuple_Pack(3, capsule, decode, (PyObject *)state->file_bytes_type);
     Py_DECREF(capsule);
-    if (!bound)
-        return NULL;
-    PyObject *step = PyCFunction_New(&step_definition, bound);
-    Py_DECREF(bound);
     return step;
 }
 
