@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,10 @@ import peers  # noqa: E402
 import pictures  # noqa: E402
 import results  # noqa: E402
 import tree  # noqa: E402
+from results import Ask, Found, Measures  # noqa: E402
 
 TABLES: list[results.Table] = []
+JPEG = {".jpg", ".jpeg"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -64,9 +67,6 @@ def data(request: pytest.FixtureRequest) -> Path:
     return folder
 
 
-JPEG = {".jpg", ".jpeg"}
-
-
 def into_classes(files: list[Path], target: Path) -> Path:
     shutil.rmtree(target, ignore_errors=True)
     for number, path in enumerate(files):
@@ -77,13 +77,30 @@ def into_classes(files: list[Path], target: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def ask() -> Callable[..., dict[str, Any]]:
+def ask() -> Ask:
     """Runs one job of job.py in a fresh interpreter."""
 
     def run(question: str, **arguments: Any) -> dict[str, Any]:
         return tree.run([sys.executable, str(HERE / "job.py"), question, results.dump(arguments)])
 
     return run
+
+
+@pytest.fixture
+def ask_peers(ask: Ask, table: results.Table) -> Callable[..., Measures]:
+    """One measurement for each of the named peers that can run here; the table says which
+    cannot, and why."""
+
+    def make(question: str, names: tuple[str, ...], **arguments: Any) -> Measures:
+        measures: Measures = {}
+        for peer in names:
+            if reason := peers.missing(peer):
+                table.notes.append(f"left out: {peer}: {reason}")
+            else:
+                measures[peer] = partial(ask, question, peer=peer, **arguments)
+        return measures
+
+    return make
 
 
 @pytest.fixture(scope="session")
@@ -107,12 +124,12 @@ def table(request: pytest.FixtureRequest, data: Path) -> Iterator[results.Table]
 
 
 @pytest.fixture
-def interleaved(rounds: int) -> Callable[..., dict[str, list[dict[str, Any]]]]:
+def interleaved(rounds: int) -> Callable[[Measures], Found]:
     """Calls each of the named measurements once a round, starting with another one each time."""
 
-    def run(measures: dict[str, Callable[[], dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
+    def run(measures: Measures) -> Found:
         names = list(measures)
-        found: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+        found: Found = {name: [] for name in names}
         for turn in range(rounds):
             shift = turn % len(names)
             for name in names[shift:] + names[:shift]:
@@ -120,11 +137,6 @@ def interleaved(rounds: int) -> Callable[..., dict[str, list[dict[str, Any]]]]:
         return found
 
     return run
-
-
-@pytest.fixture(scope="session")
-def available() -> Callable[[str], str | None]:
-    return peers.missing
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -11,6 +11,7 @@ import statistics
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ from questions import throughput
 
 
 def files_of(data: str) -> list[str]:
-    return sorted(entry.path for folder in os.scandir(data) for entry in os.scandir(folder.path))
+    found = (path for path in Path(data).rglob("*") if path.suffix.lower() in (".jpg", ".jpeg"))
+    return sorted(map(str, found))
 
 
 def percentiles(times: list[float]) -> dict[str, float]:

@@ -7,11 +7,16 @@ import os
 import platform
 import shlex
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+
+Ask = Callable[..., dict[str, Any]]  # a question with its arguments
+Measures = dict[str, Callable[[], dict[str, Any]]]  # by the name of a row
+Found = dict[str, list[dict[str, Any]]]  # a result a round
 
 
 def dump(arguments: dict[str, Any]) -> str:

@@ -4,18 +4,19 @@
 import importlib.util
 import statistics
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import results
+from results import Ask, Found, Measures
 
 QUESTION = "Hand-over"
 
 
 def test_hand_over(
     data: Path,
-    ask: Callable[..., dict[str, Any]],
-    interleaved: Callable[..., dict[str, list[dict[str, Any]]]],
+    ask: Ask,
+    interleaved: Callable[[Measures], Found],
     table: results.Table,
     tmp_path: Path,
 ) -> None:
@@ -25,14 +26,13 @@ def test_hand_over(
     else:
         table.notes.append("left out: torch: torch is not installed")
     tiny = make_tiny(tmp_path)
-    measures: dict[str, Callable[[], dict[str, Any]]] = {}
-    for output in outputs:
-        for is_busy in (False, True):
-
-            def measure(output: str = output, is_busy: bool = is_busy) -> dict[str, Any]:
-                return ask("hand_over", data=tiny, output=output, is_busy=is_busy, threads=1)
-
-            measures[f"{output}, workers {'busy' if is_busy else 'paused'}"] = measure
+    measures: Measures = {
+        f"{output}, workers {'busy' if is_busy else 'paused'}": partial(
+            ask, "hand_over", data=tiny, output=output, is_busy=is_busy, threads=1
+        )
+        for output in outputs
+        for is_busy in (False, True)
+    }
     table.raw = found = interleaved(measures)
     table.columns = ["", "p50", "p99"]
     for name, runs in found.items():

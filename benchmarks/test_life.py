@@ -3,10 +3,11 @@
 
 import statistics
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import results
+from results import Ask, Found, Measures
 
 QUESTION = "Ends"
 BATCH, THREADS = 16, 2
@@ -14,22 +15,20 @@ BATCH, THREADS = 16, 2
 
 def test_ends(
     data: Path,
-    ask: Callable[..., dict[str, Any]],
-    interleaved: Callable[..., dict[str, list[dict[str, Any]]]],
-    available: Callable[[str], str | None],
+    ask: Ask,
+    interleaved: Callable[[Measures], Found],
+    ask_peers: Callable[..., Measures],
     table: results.Table,
 ) -> None:
-    measures: dict[str, Callable[[], dict[str, Any]]] = {}
-    for peer in ("feedline", "torch+pillow"):
-        if reason := available(peer):
-            table.notes.append(f"left out: {peer}: {reason}")
-            continue
-
-        def measure(peer: str = peer) -> dict[str, Any]:
-            return ask("epoch_gap", peer=peer, data=data, batch=BATCH, threads=THREADS, epochs=6)
-
-        measures[peer] = measure
-    measures["closing"] = lambda: ask("closing", data=data, threads=THREADS)
+    measures = ask_peers(
+        "epoch_gap",
+        ("feedline", "torch+pillow"),
+        data=data,
+        batch=BATCH,
+        threads=THREADS,
+        epochs=6,
+    )
+    measures["closing"] = partial(ask, "closing", data=data, threads=THREADS)
     table.raw = found = interleaved(measures)
 
     table.columns = ["", "batch interval", "gap between epochs", "gap in intervals"]

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: MIT
 """How much memory beyond the idle interpreter, and does it grow?"""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import results
+from results import Ask
 
 QUESTION = "Memory"
 BATCH, THREADS, MANY = 64, 2, 1_281_167
@@ -15,7 +14,7 @@ BATCH, THREADS, MANY = 64, 2, 1_281_167
 
 def test_memory(
     data: Path,
-    ask: Callable[..., dict[str, Any]],
+    ask: Ask,
     table: results.Table,
     request: pytest.FixtureRequest,
 ) -> None:

@@ -4,10 +4,11 @@
 import os
 import statistics
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import results
+from results import Ask, Found, Measures
 
 QUESTION = "Scaling by threads"
 BATCH = 64
@@ -16,28 +17,26 @@ BATCH = 64
 def test_scaling(
     data: Path,
     epochs: int,
-    ask: Callable[..., dict[str, Any]],
-    interleaved: Callable[..., dict[str, list[dict[str, Any]]]],
+    ask: Ask,
+    interleaved: Callable[[Measures], Found],
     table: results.Table,
 ) -> None:
     cpus = len(os.sched_getaffinity(0))
     counts = sorted({1, 2, *(n for n in (4, 8, 16, 32) if n <= cpus)})
-    measures: dict[str, Callable[[], dict[str, Any]]] = {}
-    for threads in counts:
-
-        def measure(threads: int = threads) -> dict[str, Any]:
-            return ask(
-                "throughput",
-                peer="feedline",
-                data=data,
-                batch=BATCH,
-                threads=threads,
-                epochs=epochs,
-            )
-
-        measures[f"{threads} threads" if threads > 1 else "1 thread"] = measure
-    measures["2 processes of 1 thread"] = lambda: ask(
-        "two_processes", data=data, batch=BATCH, epochs=epochs
+    measures: Measures = {
+        f"{threads} threads" if threads > 1 else "1 thread": partial(
+            ask,
+            "throughput",
+            peer="feedline",
+            data=data,
+            batch=BATCH,
+            threads=threads,
+            epochs=epochs,
+        )
+        for threads in counts
+    }
+    measures["2 processes of 1 thread"] = partial(
+        ask, "two_processes", data=data, batch=BATCH, epochs=epochs
     )
 
     table.raw = found = interleaved(measures)

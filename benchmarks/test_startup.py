@@ -4,9 +4,9 @@
 import statistics
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import results
+from results import Ask, Found, Measures
 
 QUESTION = "Start-up"
 BATCH, THREADS, MANY = 32, 2, 1_281_167
@@ -14,21 +14,14 @@ BATCH, THREADS, MANY = 32, 2, 1_281_167
 
 def test_start_up(
     data: Path,
-    ask: Callable[..., dict[str, Any]],
-    interleaved: Callable[..., dict[str, list[dict[str, Any]]]],
-    available: Callable[[str], str | None],
+    ask: Ask,
+    interleaved: Callable[[Measures], Found],
+    ask_peers: Callable[..., Measures],
     table: results.Table,
 ) -> None:
-    measures: dict[str, Callable[[], dict[str, Any]]] = {}
-    for peer in ("feedline", "torch+pillow"):
-        if reason := available(peer):
-            table.notes.append(f"left out: {peer}: {reason}")
-            continue
-
-        def measure(peer: str = peer) -> dict[str, Any]:
-            return ask("start_up", peer=peer, data=data, batch=BATCH, threads=THREADS)
-
-        measures[peer] = measure
+    measures = ask_peers(
+        "start_up", ("feedline", "torch+pillow"), data=data, batch=BATCH, threads=THREADS
+    )
     found = interleaved(measures)
     many = interleaved(
         {"feedline": lambda: ask("many_entries", data=data, count=MANY, threads=THREADS)}

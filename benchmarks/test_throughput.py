@@ -5,39 +5,30 @@ import os
 import statistics
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import results
 import tree
+from results import Found, Measures
 
 QUESTION = "Throughput"
 BATCH, THREADS = 64, 2
+PEERS = ("feedline", "torch+pillow", "torch+decode_jpeg")
 
 
 def test_throughput(
     data: Path,
     epochs: int,
-    ask: Callable[..., dict[str, Any]],
-    interleaved: Callable[..., dict[str, list[dict[str, Any]]]],
-    available: Callable[[str], str | None],
+    ask_peers: Callable[..., Measures],
+    interleaved: Callable[[Measures], Found],
     bare_decode: Path,
     table: results.Table,
 ) -> None:
     files = sorted(
         str(path) for path in data.rglob("*") if path.suffix.lower() in (".jpg", ".jpeg")
     )
-    measures: dict[str, Callable[[], dict[str, Any]]] = {}
-    for peer in ("feedline", "torch+pillow", "torch+decode_jpeg"):
-        if reason := available(peer):
-            table.notes.append(f"left out: {peer}: {reason}")
-            continue
-
-        def measure(peer: str = peer) -> dict[str, Any]:
-            return ask(
-                "throughput", peer=peer, data=data, batch=BATCH, threads=THREADS, epochs=epochs
-            )
-
-        measures[peer] = measure
+    measures = ask_peers(
+        "throughput", PEERS, data=data, batch=BATCH, threads=THREADS, epochs=epochs
+    )
     measures["libjpeg-turbo, whole, bare"] = lambda: tree.run(
         [str(bare_decode), str(epochs), *files]
     )
