@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import keyword
+import unicodedata
 from collections import namedtuple
 from collections.abc import Sequence
 from functools import lru_cache
@@ -28,7 +29,9 @@ def check_field_names(names: tuple[str, ...]) -> None:
     for name in names:
         if not isinstance(name, str):
             raise TypeError(f"field names are strings, got {name!r}")
-        if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
+        is_attribute = name.isidentifier() and not keyword.iskeyword(name)
+        # Python reads attributes in normal form: another one could not be written down.
+        if not is_attribute or name.startswith("_") or unicodedata.normalize("NFKC", name) != name:
             raise ValueError(
                 f"{name!r} cannot be the name of a field: it becomes an attribute of the batch, "
                 "so it must be an identifier without a leading underscore"

@@ -36,6 +36,9 @@ DECODES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {"file": ("image", "bytes"), "label": ("int64",)}
 )
 
+# PATH_MAX without the terminator.
+MAX_PATH: Final = 4095
+
 StrPath = str | os.PathLike[str]
 
 
@@ -165,15 +168,12 @@ class ImageFolder(Dataset):
         extensions: str | Sequence[str] = IMAGE_EXTENSIONS,
         allow_empty: bool = False,
     ) -> None:
-        self.root: Final = os.path.expanduser(os.fsdecode(os.fspath(root)))
+        self.root: Final = os.path.expanduser(check_root(root))
         self.extensions: Final = check_extensions(extensions)
-        self.allow_empty: Final = bool(allow_empty)
-        self._catalog = _core.Catalog.scan_folder(
-            os.fsencode(self.root),
-            [os.fsencode(extension) for extension in self.extensions],
-            self.allow_empty,
-            listing_threads(),
-        )
+        if not isinstance(allow_empty, bool):
+            raise TypeError(f"ImageFolder: allow_empty is True or False, got {allow_empty!r}")
+        self.allow_empty: Final = allow_empty
+        self._catalog = scan_folder(self.root, self.extensions, allow_empty)
         self._fields = self._choose_fields(fields)
         self.classes: Final = [os.fsdecode(name) for name in self._catalog.class_names]
         self.class_to_idx: Final = {name: number for number, name in enumerate(self.classes)}
@@ -234,7 +234,9 @@ class Files(Dataset):
     ) -> None:
         if isinstance(paths, str | bytes | os.PathLike):
             raise TypeError(f"Files: paths is a list of paths, got the one path {paths!r}")
-        encoded = [os.fsencode(path) for path in paths]
+        if not isinstance(paths, Iterable):
+            raise TypeError(f"Files: paths is a list of paths, got {paths!r}")
+        encoded = [check_path(number, path) for number, path in enumerate(paths)]
         if not encoded:
             raise ValueError("Files: there are no paths")
         numbers = None if labels is None else check_labels(labels, len(encoded))
@@ -309,18 +311,76 @@ class Samples(Sequence[tuple[str, int]]):
 
 def check_extensions(extensions: str | Sequence[str]) -> tuple[str, ...]:
     """The endings in lower case."""
+    if isinstance(extensions, bytes) or not isinstance(extensions, Iterable):
+        raise TypeError(f"extensions are strings such as '.jpg', got {extensions!r}")
     given = (extensions,) if isinstance(extensions, str) else tuple(extensions)
     for extension in given:
         if not isinstance(extension, str):
             raise TypeError(f"extensions are strings such as '.jpg', got {extension!r}")
+        # The core compares bytes: it knows small and capital letters of ASCII only.
+        if not extension.isascii() or "\0" in extension or "/" in extension:
+            raise ValueError(
+                f"extensions are the last letters of a file's name, in ASCII, got {extension!r}"
+            )
     if not given or "" in given:
         raise ValueError("extensions: give at least one ending such as '.jpg', none of them empty")
     return tuple(extension.lower() for extension in given)
 
 
+def check_root(root: Any) -> str:
+    """The path as text."""
+    if not isinstance(root, str | bytes | os.PathLike):
+        raise TypeError(f"ImageFolder: root is the path of a folder, got {root!r}")
+    path = os.fsdecode(root)
+    if not path or "\0" in path:
+        raise ValueError(f"ImageFolder: root is the path of a folder, got {root!r}")
+    return path
+
+
+def scan_folder(root: str, extensions: tuple[str, ...], allow_empty: bool) -> _core.Catalog:
+    """The core's listing; torchvision's two errors also say where, and what to do."""
+    encoded = [os.fsencode(extension) for extension in extensions]
+    try:
+        return _core.Catalog.scan_folder(
+            os.fsencode(root), encoded, allow_empty, listing_threads()
+        )
+    except FileNotFoundError as error:
+        if error.filename is not None:
+            raise
+        advice = (
+            "add pictures, remove the folders, or allow them with allow_empty=True"
+            if str(error.strerror).startswith("Found no valid file")
+            else "pictures belong into one folder a class, root/class/picture"
+        )
+        raise FileNotFoundError(error.errno, f"{error.strerror}; {advice}", root) from None
+
+
+def check_path(number: int, path: Any) -> bytes:
+    """The path as bytes: one that a file could have."""
+    if not isinstance(path, str | bytes | os.PathLike):
+        raise TypeError(f"Files: paths[{number}] is a path, got {path!r}")
+    try:
+        encoded = os.fsencode(path)
+    except UnicodeEncodeError:
+        raise ValueError(
+            f"Files: no file can have the name of paths[{number}], {path!r}"
+        ) from None
+    if not encoded or b"\0" in encoded:
+        raise ValueError(f"Files: no file can have the name of paths[{number}], {path!r}")
+    if len(encoded) > MAX_PATH:
+        raise ValueError(
+            f"Files: paths[{number}] has {len(encoded)} bytes, more than the {MAX_PATH} that the "
+            f"system allows: {path!r}"
+        )
+    return encoded
+
+
 def check_labels(labels: Sequence[int] | npt.NDArray[Any], count: int) -> npt.NDArray[np.int64]:
     """Labels as int64, one a path."""
-    numbers = np.asarray(labels)
+    try:
+        numbers = np.asarray(labels)
+    except ValueError:  # lists of several lengths
+        raise TypeError("Files: labels are a flat sequence of integers") from None
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
         raise TypeError(
             "Files: labels are a flat sequence of integers, "

@@ -113,7 +113,7 @@ class Loader:
         self._set("dataset", options.dataset(dataset))
         self._set("batch_size", options.whole("batch_size", batch_size, 1, options.MAX_INT32))
         self._set("uneven", options.one_of("uneven", uneven, options.UNEVEN))
-        self._set("output", options.one_of("output", output, options.OUTPUTS))
+        self._set("output", options.output(output))
         self._set("layout", options.one_of("layout", layout, options.LAYOUTS))
         self._set("timeout", options.seconds("timeout", timeout))
         for name in ("shuffle", "drop_last", "as_dict", "pin_memory", "in_order"):
@@ -124,7 +124,9 @@ class Loader:
             )
         self._set("transform", transform)
         self._chains = options.chains(transform, self.dataset)
-        self._core_fields = options.core_fields(self.dataset, self._chains, self.layout)
+        self._core_fields = options.core_fields(
+            self.dataset, self._chains, self.layout, self.output
+        )
         self._choose_numbers(num_threads, io_threads, prefetch_batches, memory_limit)
 
         value, self._is_seed_drawn = options.seed(seed)
@@ -170,8 +172,8 @@ class Loader:
         memory_limit: int | None,
     ) -> None:
         whole, most = options.whole_or_none, options.MAX_INT32
-        threads_ = whole("num_threads", num_threads, 1, most)
-        io = whole("io_threads", io_threads, 1, most)
+        threads_ = whole("num_threads", num_threads, 1, options.MAX_THREADS)
+        io = whole("io_threads", io_threads, 1, options.MAX_THREADS)
         prefetch = whole("prefetch_batches", prefetch_batches, 1, most)
         memory = whole("memory_limit", memory_limit, 1, options.MAX_INT64)
 

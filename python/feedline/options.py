@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import numbers
 import operator
 import secrets
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -20,6 +22,7 @@ LAYOUTS: Final = ("NCHW", "NHWC", "channels_last")
 UNEVEN: Final = ("pad", "drop", "mask")
 MAX_INT32: Final = (1 << 31) - 1
 MAX_INT64: Final = (1 << 63) - 1
+MAX_THREADS: Final = 4096  # they start one by one, when there is work
 MAX_FIELDS: Final = 14  # the core's 16, less the hidden index and valid
 # A drawn seed is short enough to be typed in again.
 DRAWN_SEED_BITS: Final = 48
@@ -64,9 +67,29 @@ def seconds(name: str, value: Any) -> float:
     """A length of time, finite, not negative."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} is a number of seconds, got {value!r}")
-    if not math.isfinite(value) or value < 0:
+    try:
+        length = float(value)
+    except OverflowError:
+        length = math.inf
+    if not math.isfinite(length) or length < 0:
         raise ValueError(f"{name} is a number of seconds, not negative (0: none), got {value!r}")
-    return float(value)
+    return length
+
+
+def output(value: Any) -> str:
+    """What batches are made of. ImportError: torch's tensors without torch."""
+    chosen = one_of("output", value, OUTPUTS)
+    if chosen == "torch" and not is_installed("torch"):
+        raise ImportError(
+            "output='torch' needs torch, which is not installed: pip install torch, or take "
+            "output='numpy' or 'dlpack'"
+        )
+    return chosen
+
+
+def is_installed(module: str) -> bool:
+    """Can a module be imported? It is not."""
+    return module in sys.modules or importlib.util.find_spec(module) is not None
 
 
 def seed(value: Any) -> tuple[int, bool]:
@@ -134,15 +157,23 @@ def name_of(thing: Any) -> str:
     return f"{thing!r} ({kind.__module__}.{kind.__qualname__})"
 
 
-def core_fields(data: Dataset, transforms: Chains, layout: str) -> list[CoreField]:
+def core_fields(
+    data: Dataset, transforms: Chains, layout: str, output_kind: str
+) -> list[CoreField]:
     """The fields as the core wants them. ValueError if a chain cannot work."""
     fields: list[CoreField] = []
     for name, field in data.fields.items():
         ops = [step._spec() for step in transforms.get(name, ())]
         if field.decode == "image":
             try:
-                _core.check_ops(ops, layout)
+                dtype, _ = _core.check_ops(ops, layout)
             except ValueError as error:
                 raise ValueError(f"transform of field {name!r}: {error}") from None
+            if dtype == "bfloat16" and output_kind == "numpy" and not is_installed("ml_dtypes"):
+                raise ValueError(
+                    f"transform of field {name!r}: it ends in bfloat16, and with output='numpy' "
+                    "that needs ml_dtypes: pip install ml_dtypes, or take output='torch' or "
+                    "'dlpack'"
+                )
         fields.append((name, field.source, field.decode, ops, layout))
     return fields

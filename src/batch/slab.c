@@ -70,7 +70,9 @@ static fl_status heap_allocate(void *context, size_t size, void **memory, void *
         block = map_huge(size);
     if (!block) {
         return fl_error_set(error, FL_ERROR_NO_MEMORY,
-                            "out of memory: no block of %zu bytes for a batch", size);
+                            "out of memory: no block of %zu bytes for a batch; make "
+                            "batch_size or the pictures smaller",
+                            size);
     }
     *memory = block;
     *handle = NULL;
