@@ -207,6 +207,19 @@ def test_pillows_own_exception_is_the_cause(tmp_path: Path) -> None:
     assert "pillow_step.py" in "".join(traceback.format_exception(error))
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_warning_that_was_made_an_error_stays_one(tmp_path: Path) -> None:
+    path = tmp_path / "palette.png"
+    palette = PICTURE.convert("P")
+    palette.save(path, transparency=bytes(range(256)))
+    with (
+        fl.Loader(fl.Files([path]), output="numpy") as loader,
+        pytest.raises(UserWarning, match="Transparency") as raised,
+    ):
+        next(iter(loader))
+    assert raised.value.__notes__ == [f"while loading sample 0: {str(path)!r}"]
+
+
 WITHOUT_PILLOW = """
 import sys
 sys.modules["PIL"] = None

@@ -32,7 +32,7 @@ def decode(data: memoryview) -> Decoded:
     try:
         with Image.open(io.BytesIO(data)) as image:
             pixels = image.convert("RGB")
-    except MemoryError:
+    except (MemoryError, Warning):  # warnings that the user made errors say what they are
         raise
     except UnidentifiedImageError as error:  # its text names the BytesIO
         raise DecodeError(
