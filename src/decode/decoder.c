@@ -4,11 +4,19 @@
 
 #include "base/memory.h"
 #include "decode/jpeg.h"
+#include "decode/png.h"
+#include "decode/webp.h"
 
 #include <assert.h>
 
 static const fl_decoder_vtable *const DECODERS[] = {
     &fl_jpeg_decoder,
+#ifdef FL_HAVE_PNG
+    &fl_png_decoder,
+#endif
+#ifdef FL_HAVE_WEBP
+    &fl_webp_decoder,
+#endif
 };
 enum { DECODER_COUNT = sizeof(DECODERS) / sizeof(DECODERS[0]) };
 
@@ -59,7 +67,11 @@ fl_status fl_decoder_open(fl_decoder *decoder, const uint8_t *bytes, size_t size
         decoder->active = DECODERS[i];
         decoder->state = decoder->states[i];
         *picture = (fl_picture){.bytes = bytes, .size = size};
-        return decoder->active->open(decoder->state, picture, limits, cancel, error);
+        fl_status status =
+            decoder->active->open(decoder->state, picture, limits, cancel, error);
+        if (status == FL_NEEDS_PYTHON)
+            fl_decoder_close(decoder);
+        return status;
     }
     return FL_NEEDS_PYTHON;
 }

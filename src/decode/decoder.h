@@ -32,6 +32,7 @@ typedef struct fl_decoder_vtable {
     fl_status (*create)(void **state, fl_error *error);
     void (*destroy)(void *state); // NULL is fine
     // Read the header: `picture` has bytes and size, the rest is filled in.
+    // FL_NEEDS_PYTHON: a rare kind, which is left to Pillow.
     fl_status (*open)(void *state, fl_picture *picture, const fl_decode_limits *limits,
                       const fl_cancel *cancel, fl_error *error);
     // Begin to decode `box`, which lies inside the picture and is not empty.

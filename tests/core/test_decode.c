@@ -251,8 +251,8 @@ static void check_headers(void)
     free(bytes);
 
     check_refused((const uint8_t *)"", 0, &LIMITS, FL_ERROR_DATA, "the file is empty");
-    CHECK_INT(fl_decoder_open(decoder, (const uint8_t *)"\x89PNG\r\n\x1a\n", 8, &LIMITS,
-                              NULL, &picture, NULL),
+    CHECK_INT(fl_decoder_open(decoder, (const uint8_t *)"GIF89a..", 8, &LIMITS, NULL,
+                              &picture, NULL),
               FL_NEEDS_PYTHON);
     fl_decoder_close(decoder);
 }

@@ -92,7 +92,7 @@ class Decoder:
         self.library.fl_decoder_close(self.handle)
         return picture.width, picture.height
 
-    def decode(self, data, box=None, *, max_pixels=1 << 30, max_scans=1000, rows=None):
+    def decode(self, data, box=None, *, max_pixels=178956970, max_scans=1000, rows=None):
         """The box's pixels, (height, width, 3); the whole picture by default."""
         try:
             picture = self._open(data, max_pixels, max_scans)
@@ -140,6 +140,25 @@ class Decoder:
             raise DecodeError(status, error.message.decode())
 
 
+# Optional formats: the define, and how pkg-config and the linker call their libraries.
+OPTIONAL = {
+    "PNG": (["libpng"], ["-lpng", "-lz"]),
+    "WEBP": (["libwebp", "libwebpdemux"], ["-lwebpdemux", "-lwebp"]),
+}
+
+
+def has_format(name: str) -> bool:
+    """Are the libraries for this format installed?"""
+    command = ["pkg-config", "--exists", *OPTIONAL[name][0]]
+    try:
+        return subprocess.run(command, check=False).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
+FORMATS = [name for name in OPTIONAL if has_format(name)]
+
+
 def build(folder: Path) -> ctypes.CDLL:
     """Compiles the decoder's part of the core to a library in `folder` and loads it.
 
@@ -157,9 +176,11 @@ def build(folder: Path) -> ctypes.CDLL:
     ]
     command += [
         "-pthread",
+        *(f"-DFL_HAVE_{name}" for name in FORMATS),
         f"-I{ROOT / 'src'}",
         *sources,
         *os.environ.get("FEEDLINE_TEST_JPEG", "-ljpeg").split(),
+        *(option for name in FORMATS for option in OPTIONAL[name][1]),
         "-lm",
         "-o",
         str(path),
@@ -180,9 +201,9 @@ def build(folder: Path) -> ctypes.CDLL:
     return library
 
 
-def shared_files(folder: str) -> list[Path]:
+def shared_files(folder: str, suffixes: tuple[str, ...] = (".jpg", ".jpeg")) -> list[Path]:
     """The files of a folder of sample pictures; the test is skipped without it."""
     path = SHARED / folder
     if not path.is_dir():
         pytest.skip(f"no sample pictures in {path} (set FEEDLINE_SHARED)")
-    return sorted(p for p in path.iterdir() if p.suffix.lower() in (".jpg", ".jpeg"))
+    return sorted(p for p in path.iterdir() if p.suffix.lower() in suffixes)

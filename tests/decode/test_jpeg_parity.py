@@ -3,37 +3,12 @@
 
 import io
 import random
-import warnings
 
 import numpy as np
 import pytest
 from native_decoder import DecodeError, shared_files
+from pictures import check_boxes, pillow
 from PIL import Image
-
-
-def pillow(data: bytes) -> np.ndarray | None:
-    """Pillow's RGB pixels, None if it refuses."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
-        except (OSError, SyntaxError, Image.DecompressionBombError):
-            return None
-
-
-def random_box(rng: random.Random, width: int, height: int) -> tuple[int, int, int, int]:
-    """Sizes from one pixel to the whole, small ones often."""
-    w = min(width, max(1, round(width ** rng.random())))
-    h = min(height, max(1, round(height ** rng.random())))
-    return rng.randint(0, width - w), rng.randint(0, height - h), w, h
-
-
-def check_boxes(decoder, data: bytes, want: np.ndarray, rng: random.Random, count: int) -> None:
-    height, width = want.shape[:2]
-    for _ in range(count):
-        x, y, w, h = random_box(rng, width, height)
-        got = decoder.decode(data, (x, y, w, h), rows=rng.choice([1, 2, 3, 7, h]))
-        assert np.array_equal(got, want[y : y + h, x : x + w]), (x, y, w, h)
 
 
 def test_real_pictures(decoder):
