@@ -27,6 +27,12 @@ INSTALL = {
     "Python.h": "apt-get install python3-dev (of this interpreter's version)",
     "jpeglib.h": "apt-get install libjpeg-dev    (Fedora: dnf install libjpeg-turbo-devel)",
 }
+# Formats that are decoded natively if pkg-config knows their libraries; else they are left to
+# Pillow. The define, pkg-config's names, the linker's names.
+OPTIONAL = {
+    "FL_HAVE_PNG": (["libpng", "zlib"], ["png", "z"]),
+    "FL_HAVE_WEBP": (["libwebp", "libwebpdemux"], ["webpdemux", "webp"]),
+}
 PROBES = {
     "Python.h": "#include <Python.h>\n",
     # The macro is libjpeg-turbo's own: the old libjpeg lacks what the decoder needs.
@@ -35,15 +41,15 @@ PROBES = {
 }
 
 
-def pkg_config(option: str, name: str) -> list[str]:
-    """Flags of a system library; an empty list if pkg-config does not know it."""
+def pkg_config(*arguments: str) -> list[str] | None:
+    """Flags of system libraries; None if pkg-config does not know them."""
     try:
         result = subprocess.run(
-            ["pkg-config", option, name], capture_output=True, text=True, check=False
+            ["pkg-config", *arguments], capture_output=True, text=True, check=False
         )
     except FileNotFoundError:
-        return []
-    return result.stdout.split() if result.returncode == 0 else []
+        return None
+    return result.stdout.split() if result.returncode == 0 else None
 
 
 class BuildExtension(build_ext):
@@ -56,7 +62,10 @@ class BuildExtension(build_ext):
 
     def check_system(self) -> None:
         compiler = self.compiler.compiler
-        includes = ["-I" + sysconfig.get_path("include"), *pkg_config("--cflags", "libjpeg")]
+        includes = [
+            "-I" + sysconfig.get_path("include"),
+            *(pkg_config("--cflags", "libjpeg") or []),
+        ]
         for name, source in PROBES.items():
             command = [*compiler, "-x", "c", "-fsyntax-only", *includes, "-"]
             try:
@@ -113,8 +122,16 @@ def compile_one(source: str, folder: Path, flags: list[str]) -> str:
 def extension() -> Extension:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     compile_args = ["-O3", "-std=gnu11", "-fvisibility=hidden", "-pthread", "-fno-math-errno"]
-    compile_args += ["-ffp-contract=off", *WARNINGS, *pkg_config("--cflags", "libjpeg")]
+    compile_args += ["-ffp-contract=off", *WARNINGS, *(pkg_config("--cflags", "libjpeg") or [])]
     link_args = ["-pthread"]
+    formats: list[tuple[str, None]] = []
+    libraries = ["jpeg"]
+    for define, (packages, names) in OPTIONAL.items():
+        flags = pkg_config("--cflags", *packages)
+        if flags is not None:
+            formats.append((define, None))
+            compile_args += flags
+            libraries += names
     if os.environ.get("FEEDLINE_WERROR"):
         compile_args.append("-Werror")
     if os.environ.get("FEEDLINE_DEBUG"):
@@ -129,13 +146,14 @@ def extension() -> Extension:
         include_dirs=["src"],
         define_macros=[
             ("_GNU_SOURCE", None),
+            *formats,
             ("FEEDLINE_VERSION", f'"{version}"'),
             ("NPY_NO_DEPRECATED_API", "NPY_1_25_API_VERSION"),
             ("NPY_TARGET_VERSION", "NPY_1_25_API_VERSION"),
         ],
         extra_compile_args=compile_args,
         extra_link_args=link_args,
-        libraries=["jpeg", "m"],
+        libraries=[*libraries, "m"],
     )
 
 

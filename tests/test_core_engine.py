@@ -206,7 +206,7 @@ def test_odd_bytes_and_long_paths_are_named_whole(tmp_path: Path) -> None:
 
 
 def test_without_pillow_the_way_out_is_named(tmp_path: Path) -> None:
-    paths = write_pictures(tmp_path, 1, "PNG")
+    paths = write_pictures(tmp_path, 1, "BMP")
     engine = make_engine(paths)
     with pytest.raises(_core.DecodeError, match="pip install pillow") as caught:
         start_run(engine).next(0.0)
@@ -237,12 +237,12 @@ class Gate:
         return decode_with_pillow(data)
 
 
-def engine_of_pngs(
+def engine_of_bmps(
     tmp_path: Path, decode: Callable[[memoryview], Any], count: int = 4, **options: Any
 ) -> tuple[_core.Engine, Threads]:
     threads = Threads()
     engine = make_engine(
-        write_pictures(tmp_path, count, "PNG"),
+        write_pictures(tmp_path, count, "BMP"),
         decode_fallback=decode,
         **({"start_python_thread": threads} | options),
     )
@@ -256,7 +256,7 @@ def join_all(threads: Threads) -> None:
 
 
 def test_pillow_decodes_what_the_core_does_not(tmp_path: Path) -> None:
-    engine, threads = engine_of_pngs(tmp_path, decode_with_pillow, 9)
+    engine, threads = engine_of_bmps(tmp_path, decode_with_pillow, 9)
     images = np.concatenate([raw.values[0].numpy() for raw in take_all(start_run(engine))])
     for number, image in enumerate(images):
         expected = noise(number).resize((6, 8), Image.Resampling.BILINEAR)
@@ -277,17 +277,17 @@ def test_an_exception_of_the_step_is_raised_itself(tmp_path: Path) -> None:
     made = SpecialError(7)
 
     def decode(data: memoryview) -> tuple[int, int, bytes]:
-        if bytes(data) == encode(noise(2), "PNG"):
+        if bytes(data) == encode(noise(2), "BMP"):
             raise made
         return decode_with_pillow(data)
 
-    engine, threads = engine_of_pngs(tmp_path, decode, batch_size=1)
+    engine, threads = engine_of_bmps(tmp_path, decode, batch_size=1)
     run = start_run(engine)
     assert [run.next(0.0).number for _ in range(2)] == [0, 1]
     with pytest.raises(SpecialError) as caught:
         run.next(0.0)
     assert caught.value is made
-    assert made.__notes__ == [f"while loading sample 2: {str(tmp_path / '0002.png')!r}"]
+    assert made.__notes__ == [f"while loading sample 2: {str(tmp_path / '0002.bmp')!r}"]
     assert any(entry.name == "decode" for entry in caught.traceback)
     assert run.next(0.0).number == 3
     engine.close()
@@ -305,7 +305,7 @@ def test_exceptions_nobody_asks_for_are_dropped(tmp_path: Path) -> None:
         alive.add(fault)
         raise fault
 
-    engine, threads = engine_of_pngs(tmp_path, decode, 4)  # one batch: one is reported
+    engine, threads = engine_of_bmps(tmp_path, decode, 4)  # one batch: one is reported
     run = start_run(engine)
     with pytest.raises(Fault):
         run.next(0.0)
@@ -314,7 +314,7 @@ def test_exceptions_nobody_asks_for_are_dropped(tmp_path: Path) -> None:
     engine.close()
     join_all(threads)
     del engine
-    make_engine([tmp_path / "0000.png"]).close()  # drains what native threads let go
+    make_engine([tmp_path / "0000.bmp"]).close()  # drains what native threads let go
     gc.collect()
     assert not alive
 
@@ -334,7 +334,7 @@ def test_exceptions_nobody_asks_for_are_dropped(tmp_path: Path) -> None:
 def test_what_a_step_must_return(
     tmp_path: Path, returned: Any, error: type[Exception], text: str
 ) -> None:
-    engine, threads = engine_of_pngs(tmp_path, lambda data: returned)
+    engine, threads = engine_of_bmps(tmp_path, lambda data: returned)
     with pytest.raises(error, match=text):
         start_run(engine).next(0.0)
     engine.close()
@@ -349,7 +349,7 @@ def test_the_bytes_are_lent_for_the_call(tmp_path: Path) -> None:
         kept.append((data, data[:4]))
         return decode_with_pillow(data)
 
-    engine, threads = engine_of_pngs(tmp_path, decode, 1)
+    engine, threads = engine_of_bmps(tmp_path, decode, 1)
     raw = start_run(engine).next(0.0)
     engine.close()
     join_all(threads)
@@ -358,7 +358,7 @@ def test_the_bytes_are_lent_for_the_call(tmp_path: Path) -> None:
     # The view is released after the call; who kept a part of it keeps the bytes alive.
     with pytest.raises(ValueError, match="released"):
         bytes(whole)
-    assert bytes(part) == b"\x89PNG"
+    assert bytes(part)[:2] == b"BM"
 
 
 def test_a_thread_that_does_not_start(tmp_path: Path) -> None:
@@ -369,7 +369,7 @@ def test_a_thread_that_does_not_start(tmp_path: Path) -> None:
             raise failures.pop()
         threads(target)
 
-    engine, _ = engine_of_pngs(tmp_path, decode_with_pillow, start_python_thread=start)
+    engine, _ = engine_of_bmps(tmp_path, decode_with_pillow, start_python_thread=start)
     run = start_run(engine)
     with pytest.raises(RuntimeError, match="can't start new thread"):
         run.next(0.0)
@@ -383,7 +383,7 @@ def test_a_thread_that_does_not_start(tmp_path: Path) -> None:
 
 def test_a_timeout_loses_nothing(tmp_path: Path) -> None:
     gate = Gate()
-    engine, threads = engine_of_pngs(tmp_path, gate)
+    engine, threads = engine_of_bmps(tmp_path, gate)
     run = start_run(engine)
     for _ in range(2):
         with pytest.raises(TimeoutError, match=r"batch 0 .* timeout=0.02 seconds"):
@@ -413,7 +413,7 @@ def test_ctrl_c_ends_the_wait(tmp_path: Path) -> None:
             os.kill(os.getpid(), signal.SIGINT)
         return gate(data)
 
-    engine, threads = engine_of_pngs(tmp_path, decode)
+    engine, threads = engine_of_bmps(tmp_path, decode)
     run = start_run(engine)
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -439,7 +439,7 @@ def test_a_signal_handler_may_close(tmp_path: Path) -> None:
         gate.open.set()
         engine.close()
 
-    engine, threads = engine_of_pngs(tmp_path, decode)
+    engine, threads = engine_of_bmps(tmp_path, decode)
     previous = signal.signal(signal.SIGUSR1, handle)
     try:
         with pytest.raises(_core.ClosedError):
@@ -454,7 +454,7 @@ def test_a_signal_handler_may_close(tmp_path: Path) -> None:
 
 def test_close_from_another_thread(tmp_path: Path) -> None:
     gate = Gate()
-    engine, threads = engine_of_pngs(tmp_path, gate)
+    engine, threads = engine_of_bmps(tmp_path, gate)
     run = start_run(engine)
 
     def close() -> None:
@@ -481,7 +481,7 @@ def test_close_in_a_python_step(tmp_path: Path) -> None:
         assert engine.close() == 0
         return decode_with_pillow(data)
 
-    engine, threads = engine_of_pngs(tmp_path, decode)
+    engine, threads = engine_of_bmps(tmp_path, decode)
     with pytest.raises(_core.ClosedError):
         start_run(engine).next(0.0)
     join_all(threads)
@@ -505,7 +505,7 @@ def test_engines_in_cycles_are_collected(tmp_path: Path) -> None:
     class Owner:
         def __init__(self) -> None:
             self.threads = Threads()
-            paths = write_pictures(tmp_path, 4, "PNG")
+            paths = write_pictures(tmp_path, 4, "BMP")
             self.engine = make_engine(
                 paths, decode_fallback=self.decode, start_python_thread=self.start
             )
@@ -730,8 +730,8 @@ def test_decode(tmp_path: Path) -> None:
         _core.decode(data, [0, 0, 1, 1])  # type: ignore[arg-type]
     with pytest.raises(_core.DecodeError, match=r"^cannot decode: "):
         _core.decode(data[:300], None)
-    with pytest.raises(_core.DecodeError, match="not a JPEG"):
-        _core.decode(encode(noise(1), "PNG"), None)
+    with pytest.raises(_core.DecodeError, match="no decoder of this build"):
+        _core.decode(encode(noise(1), "BMP"), None)
 
 
 def test_check_ops() -> None:
@@ -755,5 +755,7 @@ def test_environment() -> None:
     assert environment["version"] == _core.__version__
     assert environment["page_size"] == os.sysconf("SC_PAGESIZE")
     assert environment["libjpeg_turbo"][0].isdigit()
+    for library in ("libpng", "libwebp"):
+        assert environment[library] is None or environment[library][0].isdigit()
     assert set(environment["cpu_features"]) <= {"avx2"}
     assert 1 <= _core.cpu_count() <= len(os.sched_getaffinity(0))

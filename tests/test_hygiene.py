@@ -252,7 +252,18 @@ needs_gcc = pytest.mark.skipif(
     shutil.which("gcc") is None or shutil.which("nm") is None,
     reason="gcc or nm is not installed: apt-get install gcc binutils",
 )
-FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", '-DFEEDLINE_VERSION="test"', f"-I{SRC}", "-pthread"]
+FORMATS = {"PNG": ["libpng", "zlib"], "WEBP": ["libwebp", "libwebpdemux"]}
+
+
+def has_libraries(packages: list[str]) -> bool:
+    """Does pkg-config know them? So setup.py decides, too."""
+    if shutil.which("pkg-config") is None:
+        return False
+    return subprocess.run(["pkg-config", "--exists", *packages], check=False).returncode == 0
+
+
+FLAGS = [f"-DFL_HAVE_{name}" for name, packages in FORMATS.items() if has_libraries(packages)]
+FLAGS += ["-std=gnu11", "-D_GNU_SOURCE", '-DFEEDLINE_VERSION="test"', f"-I{SRC}", "-pthread"]
 
 SYNTAX = ["-x", "c", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]
 

@@ -125,7 +125,7 @@ def test_real_pictures() -> None:
 
 
 def odd_files(root: Path) -> list[Path]:
-    """PNG, palette with transparency, an animation, WebP, 16 bits: each through Pillow."""
+    """PNG, palette with transparency, animations, WebP, 16 bits; what Pillow alone reads."""
     rgb = Image.fromarray(reference.pixels(1, 50, 40))
     rgba = rgb.copy()
     rgba.putalpha(Image.linear_gradient("L").resize(rgb.size))
@@ -151,7 +151,7 @@ def odd_files(root: Path) -> list[Path]:
 
 
 @pytest.mark.filterwarnings("ignore:Palette images with Transparency:UserWarning")
-def test_other_formats_go_through_pillow(tmp_path: Path) -> None:
+def test_other_formats(tmp_path: Path) -> None:
     paths = odd_files(tmp_path)
     dataset = fl.Files(paths)
     seen = 0

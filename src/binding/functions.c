@@ -11,6 +11,12 @@
 #include <unistd.h>
 // It relies on stdio's types.
 #include <jpeglib.h>
+#ifdef FL_HAVE_PNG
+#include <png.h>
+#endif
+#ifdef FL_HAVE_WEBP
+#include <webp/decode.h>
+#endif
 
 #define TEXT_OF(tokens) #tokens
 #define TEXT(macro) TEXT_OF(macro)
@@ -245,7 +251,8 @@ static PyObject *decode_bytes(const fl_module *state, fl_decoder *decoder,
     fl_status status =
         fl_decoder_open(decoder, bytes, size, &limits, NULL, &picture, &error);
     if (status == FL_NEEDS_PYTHON) {
-        fl_error_set(&error, FL_ERROR_UNSUPPORTED, "not a JPEG");
+        fl_error_set(&error, FL_ERROR_UNSUPPORTED,
+                     "no decoder of this build reads this format");
         return fl_raise(state, &error);
     }
     PyObject *array = NULL;
@@ -307,19 +314,46 @@ static PyObject *cpu_features(void)
     return list;
 }
 
+// The version of the library that decodes a format, or None if this build lacks it.
+static PyObject *png_version(void)
+{
+#ifdef FL_HAVE_PNG
+    return PyUnicode_FromString(png_get_libpng_ver(NULL));
+#else
+    Py_RETURN_NONE;
+#endif
+}
+
+static PyObject *webp_version(void)
+{
+#ifdef FL_HAVE_WEBP
+    int version = WebPGetDecoderVersion();
+    return PyUnicode_FromFormat("%d.%d.%d", version >> 16, version >> 8 & 255,
+                                version & 255);
+#else
+    Py_RETURN_NONE;
+#endif
+}
+
 static PyObject *environment(PyObject *module, PyObject *ignored)
 {
     (void)module;
     (void)ignored;
     PyObject *features = cpu_features();
-    if (!features)
+    PyObject *png = png_version(), *webp = webp_version();
+    if (!features || !png || !webp) {
+        Py_XDECREF(features);
+        Py_XDECREF(png);
+        Py_XDECREF(webp);
         return NULL;
-    return Py_BuildValue("{s:s,s:s,s:i,s:s,s:s,s:i,s:i,s:l,s:N}", "version",
+    }
+    return Py_BuildValue("{s:s,s:s,s:N,s:N,s:i,s:s,s:s,s:i,s:i,s:l,s:N}", "version",
                          FEEDLINE_VERSION, "libjpeg_turbo", TEXT(LIBJPEG_TURBO_VERSION),
-                         "jpeg_lib_version", JPEG_LIB_VERSION, "compiler", __VERSION__,
-                         "python_headers", PY_VERSION, "dlpack_major",
-                         DLPACK_MAJOR_VERSION, "dlpack_minor", DLPACK_MINOR_VERSION,
-                         "page_size", sysconf(_SC_PAGESIZE), "cpu_features", features);
+                         "libpng", png, "libwebp", webp, "jpeg_lib_version",
+                         JPEG_LIB_VERSION, "compiler", __VERSION__, "python_headers",
+                         PY_VERSION, "dlpack_major", DLPACK_MAJOR_VERSION, "dlpack_minor",
+                         DLPACK_MINOR_VERSION, "page_size", sysconf(_SC_PAGESIZE),
+                         "cpu_features", features);
 }
 
 static PyMethodDef module_methods[] = {
@@ -332,7 +366,8 @@ static PyMethodDef module_methods[] = {
      "A chain on one picture of RGBX bytes: (row, box that would have been decoded)."},
     {"decode", decode, METH_VARARGS,
      "decode($module, data, box, /)\n--\n\n"
-     "Pixels of a JPEG, or of the box (x, y, width, height) of it: (height, width, 3)."},
+     "Pixels of a picture, or of the box (x, y, width, height) of it: (height, width, "
+     "3)."},
     {"cpu_count", cpu_count, METH_NOARGS,
      "cpu_count($module, /)\n--\n\nCPUs that this process may use."},
     {"set_cpu_mask", set_cpu_mask, METH_O,

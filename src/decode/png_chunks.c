@@ -41,7 +41,7 @@ static uint32_t read_u32(const uint8_t *at)
 static fl_status broken(fl_error *error, const char *what)
 {
     return fl_error_set(error, FL_ERROR_DATA,
-                        "cannot decode the PNG: %s; write the file again or take it out "
+                        "the PNG: %s; write the file again or take it out "
                         "of the data set",
                         what);
 }
@@ -151,7 +151,7 @@ static fl_status check_frame_data(fl_png_chunks *chunks, const chunk *part,
 static fl_status too_large(fl_error *error)
 {
     return fl_error_set(error, FL_ERROR_LIMIT,
-                        "cannot decode the PNG: its texts or its profile expand to more "
+                        "the PNG: its texts or its profile expand to more "
                         "than Pillow's limit; write the file again without them");
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The way out of libpng, and its memory: its callbacks note what failed and jump to the
-// one setjmp here. Warnings are counted and never printed.
+// one setjmp here. Warnings say
+// nothing that Pillow would act upon.
 #ifdef FL_HAVE_PNG
 #include "decode/png_state.h"
 
@@ -23,9 +24,8 @@ _Noreturn static void on_error(png_structp handle, png_const_charp message)
 
 static void on_warning(png_structp handle, png_const_charp message)
 {
+    (void)handle; // libpng would write to stderr
     (void)message;
-    fl_png *png = png_get_error_ptr(handle);
-    png->warnings++;
 }
 
 static png_voidp on_alloc(png_structp handle, png_alloc_size_t size)
@@ -66,7 +66,7 @@ fl_status fl_png_try(fl_png *png, void (*work)(fl_png *png), fl_error *error)
     const char *advice = png->failure == FL_ERROR_DATA
                              ? "; write the file again or take it out of the data set"
                              : "";
-    return fl_error_set(error, png->failure, "cannot decode the PNG of %zu bytes: %s%s",
-                        png->size, png->message, advice);
+    return fl_error_set(error, png->failure, "the PNG of %zu bytes: %s%s",
+                        png->chunks.size, png->message, advice);
 }
 #endif

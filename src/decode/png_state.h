@@ -22,8 +22,6 @@ typedef struct fl_png {
     png_structp png; // NULL: no picture is being decoded
     png_infop info;
     const fl_cancel *cancel;
-    size_t size; // the file's, for messages
-    int64_t warnings;
     fl_png_chunks chunks;
     fl_png_pixels pixels;
 

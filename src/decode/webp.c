@@ -83,11 +83,10 @@ static void destroy(void *state)
 
 static fl_status broken(const fl_webp *webp, const char *what, fl_error *error)
 {
-    return fl_error_set(
-        error, FL_ERROR_DATA,
-        "cannot decode the WebP of %zu bytes: %s; write the file again or "
-        "take it out of the data set",
-        webp->size, what);
+    return fl_error_set(error, FL_ERROR_DATA,
+                        "the WebP of %zu bytes: %s; write the file again or "
+                        "take it out of the data set",
+                        webp->size, what);
 }
 
 // The output, libwebp's own pixels of a lossless picture or alpha plane, its transforms;
@@ -116,7 +115,7 @@ static fl_status open_picture(void *state, fl_picture *picture,
         return broken(webp, "impossible width or height", error);
     if ((int64_t)width * height > limits->max_pixels)
         return fl_error_set(error, FL_ERROR_LIMIT,
-                            "cannot decode the WebP of %zu bytes: it claims %u x %u "
+                            "the WebP of %zu bytes: it claims %u x %u "
                             "pixels, more than the limit of %lld; raise the limit if "
                             "that is meant",
                             webp->size, width, height, (long long)limits->max_pixels);

@@ -242,8 +242,9 @@ static fl_status store_image(const file_job *job, int32_t field, fl_error *error
         return program->has_fallback
                    ? status
                    : fl_error_set(error, FL_ERROR_UNSUPPORTED,
-                                  "it is not a JPEG; other formats are read by Pillow, "
-                                  "which is not installed: pip install pillow");
+                                  "it is not a JPEG, PNG or WebP that this build reads; "
+                                  "others are read by Pillow, which is not installed: "
+                                  "pip install pillow");
     if (status == FL_OK)
         status = decode_opened(job, field, &picture, error);
     int64_t warnings = fl_decoder_warnings(decoder);

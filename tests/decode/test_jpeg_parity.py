@@ -7,8 +7,8 @@ import random
 import numpy as np
 import pytest
 from native_decoder import DecodeError, shared_files
-from pictures import check_boxes, pillow
 from PIL import Image
+from pillow_answers import check_boxes, pillow
 
 
 def test_real_pictures(decoder):

@@ -8,8 +8,8 @@ import struct
 import numpy as np
 import pytest
 from native_decoder import FORMATS, DecodeError, shared_files
-from pictures import check, check_boxes, check_whole, pillow
 from PIL import Image
+from pillow_answers import check, check_boxes, check_whole, pillow
 
 pytestmark = pytest.mark.skipif(
     "WEBP" not in FORMATS, reason="libwebp is not installed: apt-get install libwebp-dev"
@@ -64,9 +64,7 @@ def test_columns_and_rows_at_the_edges(decoder, quality):
 
 def animation(mode: str, lossless: bool, **options) -> bytes:
     frames = [picture(mode, 30, 22, seed) for seed in range(3)]
-    return encode(
-        frames[0], save_all=True, append_images=frames[1:], lossless=lossless, **options
-    )
+    return encode(frames[0], save_all=True, append_images=frames[1:], lossless=lossless, **options)
 
 
 @pytest.mark.parametrize("mode", ["RGB", "RGBA"])
