@@ -67,7 +67,8 @@ FL_MUST_CHECK fl_status fl_run_feed(fl_run *run, fl_error *error);
 // Blocks until there is something to pop or to supply, or until `deadline_ns`
 // (FL_ERROR_TIMEOUT). Call detached.
 FL_MUST_CHECK fl_status fl_run_wait(fl_run *run, int64_t deadline_ns, fl_error *error);
-// A consumer that leaves without a batch (timeout, interrupt) hands its wake-up on.
+// A consumer that leaves without a batch (timeout, interrupt, refused memory or thread)
+// hands its wake-up on.
 void fl_run_leave(fl_run *run);
 // Batches received so far, failed ones included.
 int64_t fl_run_delivered(fl_run *run);
