@@ -270,10 +270,11 @@ model_event model_next(model_engine *engine, int32_t run, int64_t deadline_ns,
         }
         status = fl_run_wait(mine, deadline_ns ? deadline_ns : patience, error);
         CHECK(status == FL_OK || status == FL_ERROR_TIMEOUT);
+        // Also where a look at the window found what no wake-up had told.
+        if (fl_clock_now() > patience)
+            model_hang("a consumer was not woken");
         if (status == FL_OK)
             continue;
-        if (!deadline_ns || fl_clock_now() > patience)
-            model_hang("a consumer was not woken");
         is_late = true; // the window first, then the clock
     }
 }
@@ -343,7 +344,11 @@ void model_engine_stop(model_engine *engine)
 int32_t model_engine_close(model_engine *engine, int64_t timeout_ns)
 {
     atomic_store(&engine->may_close, true);
-    return fl_engine_close(engine->engine, fl_clock_now() + timeout_ns);
+    int64_t deadline = fl_clock_now() + timeout_ns;
+    int32_t left = fl_engine_close(engine->engine, deadline);
+    if (left == 0 && fl_clock_now() > deadline)
+        model_hang("close was not woken");
+    return left;
 }
 
 static bool is_python_gone(void *argument)

@@ -166,6 +166,7 @@ static fl_status admit(const void *context, void *run_context, int64_t number,
     CHECK(run->model == model_of(context));
     CHECK(fl_locks_held() == 0 && is_consumer_thread);
     CHECK(number == run->admitted || number == run->admitted - 1); // again: no memory
+    gate_pass(run->model, run->admit_gate);
     if (atomic_fetch_sub(&run->admit_failures, 1) > 0)
         return fl_error_set(error, FL_ERROR_PYTHON, "the sampler failed");
     atomic_store(&run->admit_failures, 0);

@@ -71,6 +71,7 @@ typedef struct model_run {
     int64_t id, batches;
     int32_t last_rows;
     _Atomic int64_t admit_failures; // that many calls of admit fail before one works
+    int32_t admit_gate;             // as in model_sample
     int64_t admitted;               // batches so far; one consumer admits at a time
     _Atomic bool may_close;         // somebody has cancelled or closed
     _Atomic int32_t releases;

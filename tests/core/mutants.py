@@ -318,7 +318,7 @@ MUTANTS = [
     ),
     Mutant(
         "a finished run leaves the list",
-        [(WINDOW, "        tell_dispatch(run, number, true);", "        ;")],
+        [(WINDOW, "        tell_dispatch(run, number, true);", "        (void)0;")],
     ),
     Mutant(
         "what dropped tasks hold is given back",
@@ -360,7 +360,7 @@ MUTANTS = [
                 PYTHON,
                 "        fl_dispatch_recruit_locked(engine, FL_LANE_PYTHON, &calls);\n"
                 "    fl_condition_broadcast(&engine->quiet);",
-                "        ;\n    fl_condition_broadcast(&engine->quiet);",
+                "        (void)0;\n    fl_condition_broadcast(&engine->quiet);",
             )
         ],
     ),

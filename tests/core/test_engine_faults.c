@@ -476,11 +476,12 @@ static void test_leaving_consumer_wakes_another(void)
     case_finish(test);
 }
 
-static void test_end_wakes_all(void)
+// In a window of one the end is found after the last batch was popped, else before.
+static void check_end_wakes_all(int32_t window)
 {
     model_case *test = case_create(__func__);
     fl_engine_options options = model_options();
-    options.window = 1;
+    options.window = window;
     case_add(test, 0, 0, (model_sample){.compute_gate = 1});
     case_start(test, &options);
     model_engine_add_run(&test->engine, 1, 2);
@@ -493,6 +494,42 @@ static void test_end_wakes_all(void)
         taker_join(&takers[i]);
         CHECK_INT(takers[i].end, MODEL_END);
     }
+    case_finish(test);
+}
+
+static void test_end_wakes_all(void)
+{
+    check_end_wakes_all(1);
+    check_end_wakes_all(4);
+}
+
+static void *feed_once(void *argument)
+{
+    model_set_consumer(true);
+    CHECK(fl_run_feed(((model_case *)argument)->engine.runs[0], NULL) < 0);
+    return NULL;
+}
+
+static void test_failed_entry_while_another_waits(void)
+{
+    // The window is empty, but somebody is making a batch: the consumer sleeps. Then the
+    // sampler fails.
+    model_case *test = case_create(__func__);
+    fl_engine_options options = model_options();
+    case_start(test, &options);
+    model_engine_add_run(&test->engine, 1, 2);
+    test->engine.orders[0].admit_gate = 1;
+    test->engine.orders[0].admit_failures = 1;
+    pthread_t other;
+    CHECK(pthread_create(&other, NULL, feed_once, test) == 0);
+    model_gate_await(&test->model, 1, 1);
+    model_taker taker = {0};
+    taker_start(&taker, test, 0);
+    case_await_waiters(test, 0, 1);
+    model_gate_open(&test->model, 1);
+    pthread_join(other, NULL);
+    taker_join(&taker);
+    CHECK_INT(taker.batches, 1);
     case_finish(test);
 }
 
@@ -550,6 +587,7 @@ int main(void)
     test_cancelled_rows_are_never_seen();
     test_leaving_consumer_wakes_another();
     test_end_wakes_all();
+    test_failed_entry_while_another_waits();
     test_popper_wakes_the_next();
     return 0;
 }
