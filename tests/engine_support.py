@@ -20,7 +20,7 @@ Op = tuple[str, tuple[float, ...]]
 
 
 def resize(height: int, width: int) -> Op:
-    return "resize", (height, width, -1, 0)  # the passes of Pillow 13
+    return "resize", (height, width, -1, 2, 0)  # bilinear, the passes of Pillow 13
 
 
 def to_dtype(dtype: int) -> Op:

@@ -12,7 +12,7 @@
 #include <jpeglib.h>
 
 static const fl_decode_limits LIMITS = {.max_pixels = 1 << 28, .max_scans = 500};
-static const double CROP[] = {BENCH_SIDE, BENCH_SIDE, 0.08, 1.0, 3.0 / 4, 4.0 / 3, 0};
+static const double CROP[] = {BENCH_SIDE, BENCH_SIDE, 0.08, 1.0, 3.0 / 4, 4.0 / 3, 2, 0};
 static const double FLIP[] = {0.5};
 static const double NORMALIZE[] = {0.485, 0.456, 0.406, 0.229, 0.224, 0.225};
 

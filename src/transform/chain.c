@@ -35,7 +35,7 @@ typedef struct chain_plan {
     fl_size sizes[FL_MAX_OPS + 1];
     fl_box windows[FL_MAX_OPS + 1];
     bool is_opened[FL_MAX_OPS];
-    bool is_flipped; // by the store
+    bool is_flipped, is_upside_down; // by the store
 } chain_plan;
 
 static fl_status add_op(fl_chain *chain, const fl_op_spec *spec, fl_store_spec *end,
@@ -231,6 +231,8 @@ static void plan_picture(const fl_chain *chain, const fl_chain_draw *draw,
         fl_op_effect effect = op->vtable->effect(op->values, drawn, in, out);
         if (effect == FL_EFFECT_MIRROR && is_behind_pixels)
             plan->is_flipped = !plan->is_flipped;
+        else if (effect == FL_EFFECT_UPSIDE_DOWN && is_behind_pixels)
+            plan->is_upside_down = !plan->is_upside_down;
         else
             plan->is_opened[i] = effect != FL_EFFECT_NONE;
         is_behind_pixels = is_behind_pixels && effect != FL_EFFECT_PIXELS;
@@ -312,9 +314,11 @@ fl_status fl_chain_apply(const fl_chain *chain, const fl_chain_draw *draw,
         fl_status status = source.read(source.context, block, stride, count, error);
         if (status != FL_OK)
             return status;
-        for (int32_t i = 0; i < count; i++)
+        for (int32_t i = 0; i < count; i++) {
+            int32_t row = plan.is_upside_down ? size.height - 1 - y - i : y + i;
             fl_store_row(&chain->store, block + (size_t)i * stride, size.width,
-                         size.height, y + i, plan.is_flipped, out);
+                         size.height, row, plan.is_flipped, out);
+        }
     }
     return FL_OK;
 }

@@ -5,8 +5,9 @@
 #include <string.h>
 
 static const fl_op_vtable *const ops[] = {
-    &fl_op_random_resized_crop,    &fl_op_resize,    &fl_op_center_crop,
-    &fl_op_random_horizontal_flip, &fl_op_normalize, &fl_op_to_dtype,
+    &fl_op_random_resized_crop,  &fl_op_resize,    &fl_op_center_crop,
+    &fl_op_random_crop,          &fl_op_pad,       &fl_op_random_horizontal_flip,
+    &fl_op_random_vertical_flip, &fl_op_normalize, &fl_op_to_dtype,
 };
 
 const fl_op_vtable *fl_op_find(const char *name)
@@ -32,4 +33,15 @@ fl_status fl_op_check_whole(const char *title, const char *name, double value,
     return fl_error_set(error, FL_ERROR_ARGUMENT,
                         "%s: %s must be a whole number from %d to %d, not %g", title,
                         name, low, high, value);
+}
+
+fl_status fl_op_check_resize(const char *title, double filter, double passes,
+                             fl_error *error)
+{
+    fl_status status = fl_op_check_whole(title, "interpolation", filter,
+                                         FL_FILTER_NEAREST, FL_FILTER_HAMMING, error);
+    if (status == FL_OK)
+        status = fl_op_check_whole(title, "passes", passes, FL_PASSES_PILLOW_13,
+                                   FL_PASSES_HORIZONTAL_FIRST, error);
+    return status;
 }

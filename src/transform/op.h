@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 enum {
-    FL_MAX_OP_VALUES = 8,
+    FL_MAX_OP_VALUES = 16,
     // Sides of pictures between two ops: integers up to here are exact in float32, in
     // which Pillow keeps the edges of boxes.
     FL_MAX_SIDE = (1 << 24) - 1,
@@ -29,9 +29,10 @@ enum {
 
 // What an op with these draws does to the pixels of its window.
 typedef enum fl_op_effect {
-    FL_EFFECT_NONE,   // nothing: the window is elsewhere, that is all
-    FL_EFFECT_MIRROR, // reverses the rows, nothing else
-    FL_EFFECT_PIXELS, // makes pixels
+    FL_EFFECT_NONE,        // nothing: the window is elsewhere, that is all
+    FL_EFFECT_MIRROR,      // reverses each row, nothing else
+    FL_EFFECT_UPSIDE_DOWN, // reverses the order of the rows, nothing else
+    FL_EFFECT_PIXELS,      // makes pixels
 } fl_op_effect;
 
 // Where an op stands in the pipeline of one picture.
@@ -55,7 +56,7 @@ typedef struct fl_op_vtable {
     // The size that comes out for the size `in`, or for any size (`in` is NULL): false if
     // that depends. May be zero or huge: the chain checks it.
     bool (*find_size)(const double *values, const fl_size *in, fl_size *out);
-    // NULL if there is nothing to draw.
+    // Draws, or refuses the picture. NULL if there is nothing to draw or to refuse.
     fl_status (*draw)(const double *values, fl_size in, fl_random *random, int32_t *drawn,
                       fl_error *error);
     fl_op_effect (*effect)(const double *values, const int32_t *drawn, fl_size in,
@@ -63,7 +64,7 @@ typedef struct fl_op_vtable {
     // The part of the input that the window needs; never empty.
     fl_box (*region)(const double *values, const int32_t *drawn, fl_size in, fl_size out,
                      fl_box window);
-    // Only for EFFECT_PIXELS and EFFECT_MIRROR: `rows` delivers the region and is
+    // Not for EFFECT_NONE: `rows` delivers the region and is
     // replaced by a source of the window. If the arena is not ready after the op has
     // taken its pieces, nothing else happens.
     void (*open)(const double *values, const int32_t *drawn, const fl_op_place *place,
@@ -79,7 +80,10 @@ const fl_op_vtable *fl_op_find(const char *name);
 extern const fl_op_vtable fl_op_random_resized_crop;
 extern const fl_op_vtable fl_op_resize;
 extern const fl_op_vtable fl_op_center_crop;
+extern const fl_op_vtable fl_op_random_crop;
+extern const fl_op_vtable fl_op_pad;
 extern const fl_op_vtable fl_op_random_horizontal_flip;
+extern const fl_op_vtable fl_op_random_vertical_flip;
 extern const fl_op_vtable fl_op_normalize;
 extern const fl_op_vtable fl_op_to_dtype;
 
@@ -89,5 +93,8 @@ bool fl_op_is_whole(double value, int32_t low, int32_t high);
 FL_MUST_CHECK fl_status fl_op_check_whole(const char *title, const char *name,
                                           double value, int32_t low, int32_t high,
                                           fl_error *error);
+// Are these the number of a filter and of an order of passes?
+FL_MUST_CHECK fl_status fl_op_check_resize(const char *title, double filter,
+                                           double passes, fl_error *error);
 
 #endif

@@ -12,7 +12,17 @@
 
 #include <math.h>
 
-enum { HEIGHT, WIDTH, SCALE_LOW, SCALE_HIGH, RATIO_LOW, RATIO_HIGH, PASSES, VALUES };
+enum {
+    HEIGHT,
+    WIDTH,
+    SCALE_LOW,
+    SCALE_HIGH,
+    RATIO_LOW,
+    RATIO_HIGH,
+    INTERPOLATION,
+    PASSES,
+    VALUES,
+};
 enum { DRAWN_X, DRAWN_Y, DRAWN_WIDTH, DRAWN_HEIGHT };
 enum { TRIES = 10 };
 
@@ -26,7 +36,7 @@ static fl_status check(const double *values, fl_error *error)
     if (status == FL_OK)
         status = fl_op_check_whole(title, "width", values[WIDTH], 1, FL_MAX_SIDE, error);
     if (status == FL_OK)
-        status = fl_op_check_whole(title, "passes", values[PASSES], 0, 1, error);
+        status = fl_op_check_resize(title, values[INTERPOLATION], values[PASSES], error);
     if (status != FL_OK)
         return status;
     if (!(low >= 0 && low <= high && high > 0 && isfinite(high)))
@@ -97,37 +107,41 @@ static fl_status draw(const double *values, fl_size in, fl_random *random, int32
     return FL_OK;
 }
 
-static fl_size size_drawn(const int32_t *drawn)
+// The crop is the picture that is resized: nothing outside of it is looked at.
+static fl_resize find_resize(const double *values, const int32_t *drawn, fl_size out)
 {
-    return (fl_size){drawn[DRAWN_WIDTH], drawn[DRAWN_HEIGHT]};
+    return (fl_resize){
+        .in = {drawn[DRAWN_WIDTH], drawn[DRAWN_HEIGHT]},
+        .out = out,
+        .filter = (fl_filter)values[INTERPOLATION],
+        .passes = (fl_resize_passes)values[PASSES],
+    };
 }
 
 static fl_op_effect effect(const double *values, const int32_t *drawn, fl_size in,
                            fl_size out)
 {
-    (void)values;
     (void)in;
-    bool is_same = drawn[DRAWN_WIDTH] == out.width && drawn[DRAWN_HEIGHT] == out.height;
-    return is_same ? FL_EFFECT_NONE : FL_EFFECT_PIXELS;
+    fl_resize resize = find_resize(values, drawn, out);
+    return fl_resize_has_effect(&resize) ? FL_EFFECT_PIXELS : FL_EFFECT_NONE;
 }
 
 static fl_box region(const double *values, const int32_t *drawn, fl_size in, fl_size out,
                      fl_box window)
 {
-    (void)values;
     (void)in;
-    fl_box box = fl_resize_region(size_drawn(drawn), out, window);
+    fl_resize resize = find_resize(values, drawn, out);
+    fl_box box = fl_resize_region(&resize, window);
     box.x += drawn[DRAWN_X];
     box.y += drawn[DRAWN_Y];
     return box;
 }
 
-// The crop is the picture that is resized: nothing outside of it is looked at.
 static void open(const double *values, const int32_t *drawn, const fl_op_place *place,
                  fl_arena *arena, fl_row_source *rows)
 {
-    fl_resize_open(place->kernels, size_drawn(drawn), place->out, place->window,
-                   (fl_resize_passes)values[PASSES], arena, rows);
+    fl_resize resize = find_resize(values, drawn, place->out);
+    fl_resize_open(&resize, place->kernels, place->window, arena, rows);
 }
 
 const fl_op_vtable fl_op_random_resized_crop = {

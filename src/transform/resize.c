@@ -5,6 +5,7 @@
 #include "transform/resize.h"
 
 #include "base/cpu.h"
+#include "transform/nearest.h"
 
 #include <string.h>
 
@@ -36,12 +37,30 @@ const fl_resize_kernels *fl_resize_choose_kernels(void)
     return &fl_resize_scalar;
 }
 
-fl_box fl_resize_region(fl_size in, fl_size out, fl_box window)
+bool fl_resize_has_effect(const fl_resize *resize)
+{
+    return resize->in.width != resize->out.width ||
+           resize->in.height != resize->out.height;
+}
+
+static fl_axis across_axis(const fl_resize *resize)
+{
+    return (fl_axis){resize->filter, resize->in.width, resize->out.width};
+}
+
+static fl_axis down_axis(const fl_resize *resize)
+{
+    return (fl_axis){resize->filter, resize->in.height, resize->out.height};
+}
+
+fl_box fl_resize_region(const fl_resize *resize, fl_box window)
 {
     fl_box region;
-    fl_taps_region(in.width, out.width, window.x, window.width, &region.x, &region.width);
-    fl_taps_region(in.height, out.height, window.y, window.height, &region.y,
-                   &region.height);
+    if (resize->filter == FL_FILTER_NEAREST)
+        return fl_nearest_region(resize->in, resize->out, window);
+    fl_axis across = across_axis(resize), down = down_axis(resize);
+    fl_taps_region(&across, window.x, window.width, &region.x, &region.width);
+    fl_taps_region(&down, window.y, window.height, &region.y, &region.height);
     return region;
 }
 
@@ -203,26 +222,28 @@ static fl_status read_resized(void *context, uint8_t *rows, size_t stride, int32
     return status;
 }
 
-static bool is_vertical_first(fl_size in, fl_size out, fl_resize_passes passes)
+static bool is_vertical_first(const fl_resize *resize)
 {
-    if (passes == FL_PASSES_HORIZONTAL_FIRST)
+    fl_size in = resize->in, out = resize->out;
+    if (resize->passes == FL_PASSES_HORIZONTAL_FIRST)
         return false;
     return in.height > out.height &&
            in.height - (int64_t)out.height > 2 * (in.width - (int64_t)out.width);
 }
 
 // Takes what the passes need; the size of the ring follows from the filter.
-static void take_memory(resize_stream *stream, fl_size in, fl_size out, fl_box region,
+static void take_memory(resize_stream *stream, const fl_resize *resize, fl_box region,
                         fl_box window, fl_arena *arena)
 {
+    fl_axis across = across_axis(resize), down = down_axis(resize);
     if (stream->has_horizontal) {
-        fl_taps_take(&stream->across, in.width, out.width, window.width, true, arena);
+        fl_taps_take(&stream->across, &across, window.width, true, arena);
         stream->rows = fl_rows_take(arena, region.width, FL_RESIZE_ROWS);
         stream->rows_stride = fl_row_stride(region.width);
     }
     if (stream->has_vertical) {
         int32_t width = stream->is_vertical_first ? region.width : window.width;
-        fl_taps_take(&stream->down, in.height, out.height, window.height, false, arena);
+        fl_taps_take(&stream->down, &down, window.height, false, arena);
         // Rows enter by fours: the first of them may be the last one needed.
         stream->ring_rows =
             at_most(region.height, stream->down.capacity + FL_RESIZE_ROWS - 1);
@@ -233,30 +254,34 @@ static void take_memory(resize_stream *stream, fl_size in, fl_size out, fl_box r
     }
 }
 
-void fl_resize_open(const fl_resize_kernels *kernels, fl_size in, fl_size out,
-                    fl_box window, fl_resize_passes passes, fl_arena *arena,
-                    fl_row_source *rows)
+void fl_resize_open(const fl_resize *resize, const fl_resize_kernels *kernels,
+                    fl_box window, fl_arena *arena, fl_row_source *rows)
 {
-    fl_box region = fl_resize_region(in, out, window);
+    if (resize->filter == FL_FILTER_NEAREST) {
+        fl_nearest_open(resize->in, resize->out, window, arena, rows);
+        return;
+    }
+    fl_axis across = across_axis(resize), down = down_axis(resize);
+    fl_box region = fl_resize_region(resize, window);
     resize_stream plan = {
         .kernels = kernels,
         .source = *rows,
-        .has_horizontal = in.width != out.width,
-        .has_vertical = in.height != out.height,
-        .is_vertical_first = is_vertical_first(in, out, passes),
+        .has_horizontal = across.in != across.out,
+        .has_vertical = down.in != down.out,
+        .is_vertical_first = is_vertical_first(resize),
         .rows_in = region.height,
         .width_in = region.width,
         .width_out = window.width,
     };
     resize_stream *state = fl_arena_take(arena, 1, sizeof(*state));
-    take_memory(&plan, in, out, region, window, arena);
+    take_memory(&plan, resize, region, window, arena);
     if (!fl_arena_is_ready(arena))
         return;
 
     if (plan.has_horizontal)
-        fl_taps_compute(&plan.across, in.width, out.width, window.x);
+        fl_taps_compute(&plan.across, &across, window.x);
     if (plan.has_vertical)
-        fl_taps_compute(&plan.down, in.height, out.height, window.y);
+        fl_taps_compute(&plan.down, &down, window.y);
     *state = plan;
     *rows = (fl_row_source){.read = read_resized, .context = state};
 }

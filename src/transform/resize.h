@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Bilinear resize with antialiasing, bit for bit Pillow's: two passes, weights of 22 bits
-// fixed point, 8 bits between the passes. Streaming: rows come in order, and only as many
+// Resize with antialiasing, bit for bit Pillow's: two passes, weights of 22 bits fixed
+// point, 8 bits between the passes; nearest neighbours (transform/nearest.h) instead
+// where that is the filter. Streaming: rows come in order, and only as many
 // are kept as the vertical filter spans. The state lives in scratch memory and belongs to
 // the thread that reads.
 //
@@ -43,12 +44,19 @@ typedef enum fl_resize_passes {
     FL_PASSES_HORIZONTAL_FIRST = 1,
 } fl_resize_passes;
 
-// The part of a picture of size `in` that the window of its resize to `out` needs.
-fl_box fl_resize_region(fl_size in, fl_size out, fl_box window);
-// Replaces `rows`, a source of exactly that region, by a source of the window. `in` and
-// `out` differ. Nothing but the arena changes if the arena is not ready after it.
-void fl_resize_open(const fl_resize_kernels *kernels, fl_size in, fl_size out,
-                    fl_box window, fl_resize_passes passes, fl_arena *arena,
-                    fl_row_source *rows);
+typedef struct fl_resize {
+    fl_size in, out; // the whole pictures
+    fl_filter filter;
+    fl_resize_passes passes;
+} fl_resize;
+
+// Does it change the picture?
+bool fl_resize_has_effect(const fl_resize *resize);
+// The part of the picture that the window of the result needs.
+fl_box fl_resize_region(const fl_resize *resize, fl_box window);
+// Replaces `rows`, a source of exactly that region, by a source of the window; it has an
+// effect. Nothing but the arena changes if the arena is not ready after it.
+void fl_resize_open(const fl_resize *resize, const fl_resize_kernels *kernels,
+                    fl_box window, fl_arena *arena, fl_row_source *rows);
 
 #endif

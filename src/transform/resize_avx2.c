@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The kernels of resize.c for AVX2, with the same results. A weight of up to 22 bits is
 // split into its low 11 bits and the rest; two taps of one channel are multiplied and
-// added by one pmaddwd each, and the two sums are joined exactly at the end. Neither can
-// overflow: the weights of an output add up to 2^22, and a pixel is at most 255.
+// added by one pmaddwd each, and the two sums are joined at the end. That is exact: the
+// rest fits int16 as long as a weight is below 16 (taps.h), and if a sum of very many low
+// parts, which are never negative, wraps around, the joined one is right again, since it
+// fits.
 #include "transform/resize.h"
 
 #if defined(__x86_64__)
@@ -158,6 +160,13 @@ TARGET static inline __m256i load_vector(const uint8_t *bytes)
     return _mm256_loadu_si256((const __m256i *)(const void *)bytes);
 }
 
+// Two numbers that fit int16, side by side.
+TARGET static inline __m256i broadcast_both(int32_t a, int32_t b)
+{
+    uint32_t both = (uint32_t)(uint16_t)a | (uint32_t)b << 16;
+    return _mm256_set1_epi32((int32_t)both);
+}
+
 // 32 bytes of one output row: eight pixels, two input rows a step.
 TARGET static inline __m256i resize_column(const uint8_t *const *in, size_t offset,
                                            const int32_t *weights, int32_t taps)
@@ -168,9 +177,8 @@ TARGET static inline __m256i resize_column(const uint8_t *const *in, size_t offs
     sums sums2 = start_sums(), sums3 = start_sums();
     for (int32_t k = 0; k < taps; k += 2) {
         int32_t a = weights[k], b = weights[k + 1];
-        __m256i low = _mm256_set1_epi32((a & low_mask) | (b & low_mask) << 16);
-        __m256i rest =
-            _mm256_set1_epi32(a >> FL_RESIZE_LOW_BITS | (b >> FL_RESIZE_LOW_BITS) << 16);
+        __m256i low = broadcast_both(a & low_mask, b & low_mask);
+        __m256i rest = broadcast_both(a >> FL_RESIZE_LOW_BITS, b >> FL_RESIZE_LOW_BITS);
         __m256i row_a = load_vector(in[k] + offset);
         __m256i row_b = load_vector(in[k + 1] + offset);
         __m256i left = _mm256_unpacklo_epi8(row_a, row_b);

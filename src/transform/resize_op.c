@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { HEIGHT, WIDTH, MAX_SIZE, PASSES, VALUES };
+enum { HEIGHT, WIDTH, MAX_SIZE, INTERPOLATION, PASSES, VALUES };
 
 static const char title[] = "Resize";
 
@@ -19,7 +19,7 @@ static fl_status check(const double *values, fl_error *error)
         status =
             fl_op_check_whole(title, "max_size", values[MAX_SIZE], 1, FL_MAX_SIDE, error);
     if (status == FL_OK)
-        status = fl_op_check_whole(title, "passes", values[PASSES], 0, 1, error);
+        status = fl_op_check_resize(title, values[INTERPOLATION], values[PASSES], error);
     if (status != FL_OK || values[MAX_SIZE] == -1)
         return status;
     if (values[WIDTH] != -1)
@@ -64,29 +64,38 @@ static bool find_size(const double *values, const fl_size *in, fl_size *out)
     return true;
 }
 
+static fl_resize find_resize(const double *values, fl_size in, fl_size out)
+{
+    return (fl_resize){
+        .in = in,
+        .out = out,
+        .filter = (fl_filter)values[INTERPOLATION],
+        .passes = (fl_resize_passes)values[PASSES],
+    };
+}
+
 static fl_op_effect effect(const double *values, const int32_t *drawn, fl_size in,
                            fl_size out)
 {
-    (void)values;
     (void)drawn;
-    bool is_same = in.width == out.width && in.height == out.height;
-    return is_same ? FL_EFFECT_NONE : FL_EFFECT_PIXELS;
+    fl_resize resize = find_resize(values, in, out);
+    return fl_resize_has_effect(&resize) ? FL_EFFECT_PIXELS : FL_EFFECT_NONE;
 }
 
 static fl_box region(const double *values, const int32_t *drawn, fl_size in, fl_size out,
                      fl_box window)
 {
-    (void)values;
     (void)drawn;
-    return fl_resize_region(in, out, window);
+    fl_resize resize = find_resize(values, in, out);
+    return fl_resize_region(&resize, window);
 }
 
 static void open(const double *values, const int32_t *drawn, const fl_op_place *place,
                  fl_arena *arena, fl_row_source *rows)
 {
     (void)drawn;
-    fl_resize_open(place->kernels, place->in, place->out, place->window,
-                   (fl_resize_passes)values[PASSES], arena, rows);
+    fl_resize resize = find_resize(values, place->in, place->out);
+    fl_resize_open(&resize, place->kernels, place->window, arena, rows);
 }
 
 const fl_op_vtable fl_op_resize = {

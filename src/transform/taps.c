@@ -6,93 +6,92 @@
 #include <math.h>
 #include <string.h>
 
-// The filter of one axis: how far it reaches and where an output lies in the input.
-typedef struct axis_filter {
+// How far the filter of an axis reaches and where an output lies in the input.
+typedef struct axis_reach {
     int32_t in;
     double scale, filter_scale, support;
-} axis_filter;
+} axis_reach;
 
-static axis_filter make_axis(int32_t in, int32_t out)
+static axis_reach find_reach(const fl_axis *axis)
 {
     // Pillow's box edges are float32; whole numbers up to FL_MAX_SIDE are exact in it.
-    double scale = (double)in / out;
+    double scale = (double)axis->in / axis->out;
     double filter_scale = scale < 1.0 ? 1.0 : scale;
-    return (axis_filter){
-        .in = in, .scale = scale, .filter_scale = filter_scale, .support = filter_scale};
+    return (axis_reach){
+        .in = axis->in,
+        .scale = scale,
+        .filter_scale = filter_scale,
+        .support = fl_filter_support(axis->filter) * filter_scale,
+    };
 }
 
-static double find_center(const axis_filter *axis, int32_t output)
+static double find_center(const axis_reach *reach, int32_t output)
 {
-    return (output + 0.5) * axis->scale;
+    return (output + 0.5) * reach->scale;
 }
 
 // The inputs [*first, *end) under the filter.
-static void find_bounds(const axis_filter *axis, double center, int32_t *first,
+static void find_bounds(const axis_reach *reach, double center, int32_t *first,
                         int32_t *end)
 {
-    int32_t low = (int32_t)(center - axis->support + 0.5);
-    int32_t high = (int32_t)(center + axis->support + 0.5);
+    int32_t low = (int32_t)(center - reach->support + 0.5);
+    int32_t high = (int32_t)(center + reach->support + 0.5);
     *first = low < 0 ? 0 : low;
-    *end = high > axis->in ? axis->in : high;
+    *end = high > reach->in ? reach->in : high;
 }
 
-static double bilinear(double x)
-{
-    if (x < 0.0)
-        x = -x;
-    return x < 1.0 ? 1.0 - x : 0.0;
-}
-
-void fl_taps_region(int32_t in, int32_t out, int32_t start, int32_t count,
+void fl_taps_region(const fl_axis *axis, int32_t start, int32_t count,
                     int32_t *region_start, int32_t *region_count)
 {
-    axis_filter axis = make_axis(in, out);
+    axis_reach reach = find_reach(axis);
     int32_t first, end, unused;
-    if (in == out) { // no pass: the filter would reach one input too far, with weight 0
+    if (axis->in == axis->out) { // no pass: filters reach further, with weight 0
         *region_start = start;
         *region_count = count;
         return;
     }
-    find_bounds(&axis, find_center(&axis, start), &first, &unused);
-    find_bounds(&axis, find_center(&axis, start + count - 1), &unused, &end);
+    find_bounds(&reach, find_center(&reach, start), &first, &unused);
+    find_bounds(&reach, find_center(&reach, start + count - 1), &unused, &end);
     *region_start = first;
     *region_count = end - first;
 }
 
-void fl_taps_take(fl_taps *taps, int32_t in, int32_t out, int32_t count,
-                  bool is_horizontal, fl_arena *arena)
+void fl_taps_take(fl_taps *taps, const fl_axis *axis, int32_t count, bool is_horizontal,
+                  fl_arena *arena)
 {
-    axis_filter axis = make_axis(in, out);
-    double reach = ceil(axis.support) * 2 + 1;
-    int32_t capacity = reach < in ? (int32_t)reach : in;
+    axis_reach reach = find_reach(axis);
+    double most = ceil(reach.support) * 2 + 1;
+    int32_t capacity = most < axis->in ? (int32_t)most : axis->in;
 
     *taps = (fl_taps){.count = count, .capacity = (capacity + 1) & ~1};
     size_t outputs = (size_t)count, weights = (size_t)taps->capacity;
     taps->first = fl_arena_take(arena, outputs, sizeof(*taps->first));
     taps->length = fl_arena_take(arena, outputs, sizeof(*taps->length));
     taps->weights = fl_arena_take(arena, outputs, weights * sizeof(*taps->weights));
+    taps->values = fl_arena_take(arena, weights, sizeof(*taps->values));
     if (is_horizontal)
         taps->pairs = fl_arena_take(arena, outputs, weights * 2 * sizeof(*taps->pairs));
 }
 
+// Half away from zero.
+static int32_t round_weight(double weight)
+{
+    double scaled = weight * (1 << FL_RESIZE_BITS);
+    return (int32_t)(weight < 0 ? -0.5 + scaled : 0.5 + scaled);
+}
+
 // Writes the weights of one output and returns how many.
-static int32_t compute_output(const axis_filter *axis, int32_t output, int32_t *first,
-                              int32_t *weights)
+static int32_t compute_output(fl_filter filter, const axis_reach *reach, int32_t output,
+                              double *values, int32_t *first, int32_t *weights)
 {
     int32_t end;
-    double center = find_center(axis, output);
-    double inverse = 1.0 / axis->filter_scale;
-    double sum = 0.0;
-    find_bounds(axis, center, first, &end);
+    double center = find_center(reach, output);
+    double inverse = 1.0 / reach->filter_scale;
+    find_bounds(reach, center, first, &end);
     int32_t length = end - *first;
+    double sum = fl_filter_weigh(filter, *first, length, center, inverse, values);
     for (int32_t i = 0; i < length; i++)
-        sum += bilinear((i + *first - center + 0.5) * inverse);
-    for (int32_t i = 0; i < length; i++) {
-        double weight = bilinear((i + *first - center + 0.5) * inverse);
-        if (sum != 0.0)
-            weight /= sum;
-        weights[i] = (int32_t)(0.5 + weight * (1 << FL_RESIZE_BITS));
-    }
+        weights[i] = round_weight(sum != 0.0 ? values[i] / sum : values[i]);
     return length;
 }
 
@@ -126,15 +125,16 @@ static void split_weights(fl_taps *taps)
     }
 }
 
-void fl_taps_compute(fl_taps *taps, int32_t in, int32_t out, int32_t start)
+void fl_taps_compute(fl_taps *taps, const fl_axis *axis, int32_t start)
 {
-    axis_filter axis = make_axis(in, out);
+    axis_reach reach = find_reach(axis);
     int32_t region_start, region_count, longest = 0;
-    fl_taps_region(in, out, start, taps->count, &region_start, &region_count);
+    fl_taps_region(axis, start, taps->count, &region_start, &region_count);
     for (int32_t i = 0; i < taps->count; i++) {
         int32_t *weights = taps->weights + (size_t)i * (size_t)taps->capacity;
         int32_t first;
-        int32_t length = compute_output(&axis, start + i, &first, weights);
+        int32_t length = compute_output(axis->filter, &reach, start + i, taps->values,
+                                        &first, weights);
         memset(weights + length, 0, (size_t)(taps->capacity - length) * sizeof(*weights));
         taps->first[i] = first - region_start;
         taps->length[i] = length;

@@ -65,10 +65,10 @@ static fl_status make_catalog(const char *extra, fl_catalog **out, fl_error *err
     return fl_catalog_from_paths(paths, labels, count, out, error);
 }
 
-static const double CROP[] = {SIZE, SIZE, 0.08, 1.0, 0.75, 1.3333333333333333, 0};
+static const double CROP[] = {SIZE, SIZE, 0.08, 1.0, 0.75, 1.3333333333333333, 2, 0};
 static const double FLIP[] = {0.5};
 static const double NORMAL[] = {0.485, 0.456, 0.406, 0.229, 0.224, 0.225};
-static const fl_op_spec CHAIN[] = {{"random_resized_crop", CROP, 7},
+static const fl_op_spec CHAIN[] = {{"random_resized_crop", CROP, 8},
                                    {"random_horizontal_flip", FLIP, 1},
                                    {"normalize", NORMAL, 6}};
 

@@ -60,23 +60,29 @@ static void check_number_refusals(void)
         {SPEC("center_crop", 20000, 20000), "more than the limit of 268435456"},
         {SPEC("random_horizontal_flip", 1.01), "p must be within [0, 1], not 1.01"},
         {SPEC("random_horizontal_flip", nan_value), "p must be within [0, 1]"},
-        {SPEC("resize", 0, -1, -1, 0), "Resize: size must be a whole number from 1"},
-        {SPEC("resize", 5, 0, -1, 0), "Resize: width must be a whole number from 1"},
-        {SPEC("resize", 5, -1, 5, 0), "max_size (5) must be greater than the size"},
-        {SPEC("resize", 5, -1, -2, 0), "Resize: max_size must be a whole number from 1"},
-        {SPEC("resize", 5, 5, 9, 0), "max_size goes with one number"},
-        {SPEC("resize", 5, 5, -1, 2),
+        {SPEC("resize", 0, -1, -1, 2, 0), "Resize: size must be a whole number from 1"},
+        {SPEC("resize", 5, 0, -1, 2, 0), "Resize: width must be a whole number from 1"},
+        {SPEC("resize", 5, -1, 5, 2, 0), "max_size (5) must be greater than the size"},
+        {SPEC("resize", 5, -1, -2, 2, 0),
+         "Resize: max_size must be a whole number from 1"},
+        {SPEC("resize", 5, 5, 9, 2, 0), "max_size goes with one number"},
+        {SPEC("resize", 5, 5, -1, 2, 2),
          "Resize: passes must be a whole number from 0 to 1"},
-        {SPEC("random_resized_crop", 0, 5, 0.1, 1, 0.5, 2, 0), "height must be a whole"},
-        {SPEC("random_resized_crop", 5, 0, 0.1, 1, 0.5, 2, 0), "width must be a whole"},
-        {SPEC("random_resized_crop", 5, 5, 0.1, 1, 0.5, 2, 9), "passes must be a whole"},
-        {SPEC("random_resized_crop", 5, 5, 0.5, 0.1, 0.5, 2, 0), "not (0.5, 0.1)"},
-        {SPEC("random_resized_crop", 5, 5, 0, 0, 0.5, 2, 0), "scale must be (low, high)"},
-        {SPEC("random_resized_crop", 5, 5, -1, 1, 0.5, 2, 0), "scale must be"},
-        {SPEC("random_resized_crop", 5, 5, 0, infinity, 0.5, 2, 0), "scale must be"},
-        {SPEC("random_resized_crop", 5, 5, 0.1, 1, 0, 2, 0), "ratio must be (low, high)"},
-        {SPEC("random_resized_crop", 5, 5, 0.1, 1, 3, 2, 0), "ratio must be"},
-        {SPEC("random_resized_crop", 5, 5, 0.1, 1, 3, infinity, 0), "ratio must be"},
+        {SPEC("random_resized_crop", 0, 5, 0.1, 1, 0.5, 2, 2, 0),
+         "height must be a whole"},
+        {SPEC("random_resized_crop", 5, 0, 0.1, 1, 0.5, 2, 2, 0),
+         "width must be a whole"},
+        {SPEC("random_resized_crop", 5, 5, 0.1, 1, 0.5, 2, 2, 9),
+         "passes must be a whole"},
+        {SPEC("random_resized_crop", 5, 5, 0.5, 0.1, 0.5, 2, 2, 0), "not (0.5, 0.1)"},
+        {SPEC("random_resized_crop", 5, 5, 0, 0, 0.5, 2, 2, 0),
+         "scale must be (low, high)"},
+        {SPEC("random_resized_crop", 5, 5, -1, 1, 0.5, 2, 2, 0), "scale must be"},
+        {SPEC("random_resized_crop", 5, 5, 0, infinity, 0.5, 2, 2, 0), "scale must be"},
+        {SPEC("random_resized_crop", 5, 5, 0.1, 1, 0, 2, 2, 0),
+         "ratio must be (low, high)"},
+        {SPEC("random_resized_crop", 5, 5, 0.1, 1, 3, 2, 2, 0), "ratio must be"},
+        {SPEC("random_resized_crop", 5, 5, 0.1, 1, 3, infinity, 2, 0), "ratio must be"},
         {SPEC("normalize", 0, 0, 0, 1, 0, 1), "std[1] must be a finite float32 other"},
         {SPEC("normalize", 0, 0, 0, 1, 1, 1e-60), "std[2] must be a finite float32"},
         {SPEC("normalize", 0, infinity, 0, 1, 1, 1), "mean[1] must be a finite float32"},
@@ -93,7 +99,7 @@ static void check_order_refusals(void)
     const fl_op_spec after_normalize[] = {SPEC("normalize", IMAGENET),
                                           SPEC("center_crop", 5, 5)};
     const fl_op_spec after_float[] = {SPEC("to_dtype", FL_FLOAT16, 1),
-                                      SPEC("resize", 5, 5, -1, 0)};
+                                      SPEC("resize", 5, 5, -1, 2, 0)};
     const fl_op_spec normalize_half[] = {SPEC("to_dtype", FL_BFLOAT16, 1),
                                          SPEC("normalize", IMAGENET)};
     const fl_op_spec twice[] = {SPEC("normalize", IMAGENET), SPEC("normalize", IMAGENET)};
@@ -102,7 +108,7 @@ static void check_order_refusals(void)
     const fl_op_spec back[] = {SPEC("normalize", IMAGENET),
                                SPEC("to_dtype", FL_UINT8, 0)};
     const fl_op_spec vanishing[] = {SPEC("center_crop", 1, 1000),
-                                    SPEC("resize", 2, -1, 3, 0)};
+                                    SPEC("resize", 2, -1, 3, 2, 0)};
     fl_op_spec many[FL_MAX_OPS + 1];
     for (int32_t i = 0; i <= FL_MAX_OPS; i++)
         many[i] = (fl_op_spec)SPEC("random_horizontal_flip", 0.5);
@@ -131,10 +137,10 @@ static void check_shape(const fl_row_shape *shape, const int64_t *sides,
 
 static void check_shapes(void)
 {
-    const fl_op_spec fixed[] = {SPEC("center_crop", 4, 6), SPEC("resize", 8, -1, -1, 0),
-                                SPEC("random_horizontal_flip", 0.5),
-                                SPEC("to_dtype", FL_FLOAT16, 1)};
-    const fl_op_spec late[] = {SPEC("resize", 8, -1, -1, 0)};
+    const fl_op_spec fixed[] = {
+        SPEC("center_crop", 4, 6), SPEC("resize", 8, -1, -1, 2, 0),
+        SPEC("random_horizontal_flip", 0.5), SPEC("to_dtype", FL_FLOAT16, 1)};
+    const fl_op_spec late[] = {SPEC("resize", 8, -1, -1, 2, 0)};
     fl_row_shape shape;
     fl_chain_draw draw;
 
@@ -176,8 +182,8 @@ static void check_shapes(void)
 
 static void check_draw_refusals(void)
 {
-    const fl_op_spec upscale[] = {SPEC("resize", 256, -1, -1, 0)};
-    const fl_op_spec capped[] = {SPEC("resize", 256, -1, 300, 0)};
+    const fl_op_spec upscale[] = {SPEC("resize", 256, -1, -1, 2, 0)};
+    const fl_op_spec capped[] = {SPEC("resize", 256, -1, 300, 2, 0)};
     const struct {
         const fl_op_spec *op;
         int32_t width, height;
@@ -247,7 +253,7 @@ static fl_status apply(const fl_chain *chain, const fl_chain_draw *draw,
 
 static const fl_op_spec usual[] = {
     SPEC("random_horizontal_flip", 1),
-    SPEC("random_resized_crop", 24, 17, 0.3, 1, 0.75, 1.33, 0),
+    SPEC("random_resized_crop", 24, 17, 0.3, 1, 0.75, 1.33, 2, 0),
     SPEC("center_crop", 30, 13),
     SPEC("random_horizontal_flip", 0.5),
     SPEC("normalize", IMAGENET),
@@ -345,13 +351,14 @@ static void make_random(random_chain *made, fl_random *random)
     for (uint64_t left = fl_random_below(random, 6); left > 0; left--) {
         double height = random_side(random), width = random_side(random);
         double passes = (double)fl_random_below(random, 2);
+        double filter = (double)fl_random_below(random, 6);
         switch (fl_random_below(random, 4)) {
         case 0:
             add_op(made, "random_resized_crop",
-                   (double[]){height, width, 0.05, 1, 0.3, 3, passes}, 7);
+                   (double[]){height, width, 0.05, 1, 0.3, 3, filter, passes}, 8);
             break;
         case 1:
-            add_op(made, "resize", (double[]){height, width, -1, passes}, 4);
+            add_op(made, "resize", (double[]){height, width, -1, filter, passes}, 5);
             break;
         case 2:
             add_op(made, "center_crop", (double[]){height, width}, 2);
@@ -439,8 +446,9 @@ static void check_kernels_chosen(void)
 // A draw depends on (key, position, op) and on nothing else.
 static void check_draws(void)
 {
-    const fl_op_spec ops[] = {SPEC("random_resized_crop", 8, 8, 0.08, 1, 0.75, 1.33, 0),
-                              SPEC("random_resized_crop", 4, 4, 0.08, 1, 0.75, 1.33, 0)};
+    const fl_op_spec ops[] = {
+        SPEC("random_resized_crop", 8, 8, 0.08, 1, 0.75, 1.33, 2, 0),
+        SPEC("random_resized_crop", 4, 4, 0.08, 1, 0.75, 1.33, 2, 0)};
     fl_chain *one = make_chain(ops, 1, FL_LAYOUT_NCHW);
     fl_chain *two = make_chain(ops, 2, FL_LAYOUT_NHWC);
     fl_chain_draw a, b, c;

@@ -8,6 +8,7 @@ import pytest
 from kernel_chain import Chain
 from PIL import Image
 
+BILINEAR = 2
 PASSES = 0 if int(PIL.__version__.split(".")[0]) >= 13 else 1  # of the installed Pillow
 
 
@@ -17,8 +18,8 @@ def noise(rng, width, height):
     return np.where(image > 127, 255, 0).astype(np.uint8) if rng.integers(3) == 0 else image
 
 
-def pillow_resize(image, width, height):
-    resized = Image.fromarray(image).resize((width, height), Image.Resampling.BILINEAR)
+def pillow_resize(image, width, height, filter=BILINEAR):
+    resized = Image.fromarray(image).resize((width, height), filter)
     return np.asarray(resized)
 
 
@@ -27,8 +28,8 @@ def random_side(rng):
     return int(rng.choice([1, 2, rng.integers(1, 12), rng.integers(1, 100), rng.integers(1, 401)]))
 
 
-def resize_op(width, height, passes=PASSES):
-    return "resize", (height, width, -1, passes)
+def resize_op(width, height, passes=PASSES, filter=BILINEAR):
+    return "resize", (height, width, -1, filter, passes)
 
 
 def run(library, ops, image, **keys):
@@ -90,7 +91,7 @@ def test_random_resized_crop_is_drawn_and_resized_as_described(library):
         low, high = sorted(rng.uniform(0.02, 1.2, 2))
         scale, ratio = [((0.08, 1.0), (3 / 4, 4 / 3)), ((low, high), (0.2, 9.0))][i % 2]
         key, position = int(rng.integers(1 << 63)), int(rng.integers(1 << 40))
-        op = "random_resized_crop", (new_height, new_width, *scale, *ratio, PASSES)
+        op = "random_resized_crop", (new_height, new_width, *scale, *ratio, BILINEAR, PASSES)
         flip = "random_horizontal_flip", (0.5,)
         image = noise(rng, width, height)
         got = run(library, [op, flip], image, key=key, position=position)
@@ -114,7 +115,7 @@ def test_random_resized_crop_draws(native):
         width, height = random_side(rng), random_side(rng)
         # No try fits at a scale above 1: the central crop.
         scale, ratio = [((0.08, 1.0), (3 / 4, 4 / 3)), ((1.5, 4.0), (0.5, 2.0))][i % 5 == 0]
-        values = (3, 5, *scale, *ratio, 0)
+        values = (3, 5, *scale, *ratio, BILINEAR, 0)
         with Chain(native, [("random_resized_crop", values)]) as chain:
             draw = chain.draw(width, height, key=i * 0x9E3779B97F4A7C15 % (1 << 64), position=i)
         random = reference.Random(i * 0x9E3779B97F4A7C15 % (1 << 64), i, 0)
@@ -134,7 +135,7 @@ def test_shorter_edge(library, max_size):
         width, height = int(rng.integers(1, 120)), int(rng.integers(1, 120))
         new_width, new_height = reference.resized_size(width, height, 32, max_size)
         image = noise(rng, width, height)
-        ops = [("resize", (32, -1, -1 if max_size is None else max_size, PASSES))]
+        ops = [("resize", (32, -1, -1 if max_size is None else max_size, BILINEAR, PASSES))]
         if new_width == 0 or new_height == 0:
             with pytest.raises(ValueError, match="Resize would make a picture of"):
                 run(library, ops, image)
@@ -150,7 +151,7 @@ def test_resize_and_center_crop_compute_only_the_window(library):
     for width, height in [(500, 375), (375, 500), (1000, 40), (333, 64), (20, 30)]:
         image = noise(rng, width, height)
         new_width, new_height = reference.resized_size(width, height, 64)
-        ops = [("resize", (64, -1, -1, PASSES)), ("center_crop", (56, 56))]
+        ops = [("resize", (64, -1, -1, BILINEAR, PASSES)), ("center_crop", (56, 56))]
         with Chain(library, ops) as chain:
             draw = chain.draw(width, height)
             got = chain.apply(image, draw)
@@ -181,7 +182,7 @@ def test_random_chains(library):
                 ops.append(("random_horizontal_flip", (0.5,)))
                 want = want[:, ::-1] if random.unit() < 0.5 else want
             else:
-                values = (new_height, new_width, 0.1, 1.0, 0.5, 2.0, 1)
+                values = (new_height, new_width, 0.1, 1.0, 0.5, 2.0, BILINEAR, 1)
                 ops.append(("random_resized_crop", values))
                 height, width = want.shape[:2]
                 x, y, w, h = reference.draw_crop(random, width, height, (0.1, 1.0), (0.5, 2.0))
@@ -194,9 +195,9 @@ def test_scratch_of_a_large_picture_is_small(native):
     """A 12-megapixel picture is never in memory as a whole (48 MB)."""
     for width, height in [(4000, 3000), (3000, 4000)]:
         for passes in (0, 1):
-            ops = [("resize", (256, -1, -1, passes)), ("center_crop", (224, 224))]
+            ops = [("resize", (256, -1, -1, BILINEAR, passes)), ("center_crop", (224, 224))]
             with Chain(native, ops) as chain:
                 assert chain.draw(width, height).scratch < 2 << 20
-            values = (224, 224, 1.0, 1.0, 0.75, 1.3333, passes)
+            values = (224, 224, 1.0, 1.0, 0.75, 1.3333, BILINEAR, passes)
             with Chain(native, [("random_resized_crop", values)]) as chain:
                 assert chain.draw(width, height).scratch < 2 << 20
