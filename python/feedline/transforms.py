@@ -20,13 +20,20 @@ from typing import Any, Final
 
 import numpy as np
 
+from feedline import interpolation as filters
+from feedline import padding as paddings
+from feedline.interpolation import check_interpolation
+
 __all__ = [
     "IMAGENET_MEAN",
     "IMAGENET_STD",
     "CenterCrop",
     "Normalize",
+    "Pad",
+    "RandomCrop",
     "RandomHorizontalFlip",
     "RandomResizedCrop",
+    "RandomVerticalFlip",
     "Resize",
     "ToDtype",
     "Transform",
@@ -72,7 +79,7 @@ class RandomResizedCrop(Transform):
         size: height and width of the result, or one number for both; at least 1.
         scale: least and largest share of the picture's area, 0 <= least <= largest, 0 < largest.
         ratio: least and largest width/height, 0 < least <= largest.
-        interpolation: "bilinear".
+        interpolation: "bilinear", "nearest", "box", "hamming", "bicubic" or "lanczos".
         antialias: True (None means the same), as Pillow does.
         passes: "pillow13" or "horizontal_first".
     """
@@ -95,7 +102,8 @@ class RandomResizedCrop(Transform):
         self.passes: Final = check_passes("RandomResizedCrop", passes)
 
     def _spec(self) -> Spec:
-        numbers = (*self.size, *self.scale, *self.ratio, PASSES[self.passes])
+        how = filters.NUMBERS[self.interpolation], PASSES[self.passes]
+        numbers = (*self.size, *self.scale, *self.ratio, *how)
         return "random_resized_crop", tuple(float(number) for number in numbers)
 
     def __repr__(self) -> str:
@@ -112,7 +120,7 @@ class Resize(Transform):
     Args:
         size: (height, width), or one number: the shorter edge gets that length and the longer one
             int(size * longer / shorter).
-        interpolation: "bilinear".
+        interpolation: "bilinear", "nearest", "box", "hamming", "bicubic" or "lanczos".
         max_size: only with one number, and above it: the longer edge gets no longer than this.
         antialias: True (None means the same), as Pillow does.
         passes: "pillow13" or "horizontal_first".
@@ -148,7 +156,8 @@ class Resize(Transform):
     def _spec(self) -> Spec:
         height, width = (self.size, -1) if isinstance(self.size, int) else self.size
         max_size = -1 if self.max_size is None else self.max_size
-        return "resize", (float(height), float(width), float(max_size), float(PASSES[self.passes]))
+        how = filters.NUMBERS[self.interpolation], PASSES[self.passes]
+        return "resize", tuple(float(number) for number in (height, width, max_size, *how))
 
     def __repr__(self) -> str:
         return (
@@ -174,19 +183,107 @@ class CenterCrop(Transform):
         return f"CenterCrop(size={self.size})"
 
 
+class RandomCrop(Transform):
+    """Cuts `size` out at a random place.
+
+    A picture that is smaller, with its padding, is an error.
+
+    Args:
+        size: height and width, or one number for both; at least 1.
+        padding: added first, as by Pad; None is none.
+        pad_if_needed: whether a side that is still shorter than the crop gets what it lacks, on
+            both of its ends.
+        fill: as Pad's; None is 0.
+        padding_mode: as Pad's.
+    """
+
+    def __init__(
+        self,
+        size: Size,
+        padding: int | Sequence[int] | None = None,
+        pad_if_needed: bool = False,
+        fill: float | Sequence[float] | None = 0,
+        padding_mode: str = "constant",
+    ) -> None:
+        self.size: Final = check_pair("RandomCrop", size)
+        self.padding: Final = (
+            None if padding is None else paddings.check_padding("RandomCrop", padding)
+        )
+        if not isinstance(pad_if_needed, bool | np.bool_):
+            raise TypeError(f"RandomCrop: pad_if_needed is True or False, got {pad_if_needed!r}")
+        self.pad_if_needed: Final = bool(pad_if_needed)
+        self.fill: Final = paddings.check_fill("RandomCrop", 0 if fill is None else fill)
+        self.padding_mode: Final = paddings.check_mode("RandomCrop", padding_mode)
+
+    def _spec(self) -> Spec:
+        padded = paddings.spec_numbers(self.padding or (0, 0, 0, 0), self.padding_mode, self.fill)
+        height, width = self.size
+        return "random_crop", (float(height), float(width), float(self.pad_if_needed), *padded)
+
+    def __repr__(self) -> str:
+        return (
+            f"RandomCrop(size={self.size}, padding={self.padding}, "
+            f"pad_if_needed={self.pad_if_needed}, fill={self.fill}, "
+            f"padding_mode={self.padding_mode!r})"
+        )
+
+
+class Pad(Transform):
+    """Adds pixels at the edges; negative numbers cut pixels off.
+
+    Args:
+        padding: one number for all edges, (left and right, top and bottom) or (left, top, right,
+            bottom).
+        fill: for "constant": one number from 0 to 255, or (red, green, blue).
+        padding_mode: "constant", "edge" (the last pixel again), "reflect" (the picture mirrored,
+            without its last pixel) or "symmetric" (with it).
+    """
+
+    def __init__(
+        self,
+        padding: int | Sequence[int],
+        fill: float | Sequence[float] = 0,
+        padding_mode: str = "constant",
+    ) -> None:
+        self.padding: Final = paddings.check_padding("Pad", padding)
+        self.fill: Final = paddings.check_fill("Pad", fill)
+        self.padding_mode: Final = paddings.check_mode("Pad", padding_mode)
+
+    def _spec(self) -> Spec:
+        return "pad", paddings.spec_numbers(self.padding, self.padding_mode, self.fill)
+
+    def __repr__(self) -> str:
+        return f"Pad(padding={self.padding}, fill={self.fill}, padding_mode={self.padding_mode!r})"
+
+
 class RandomHorizontalFlip(Transform):
     """Mirrors the picture, left and right, with probability `p` (0 to 1)."""
 
     def __init__(self, p: float = 0.5) -> None:
-        self.p: Final = check_number("RandomHorizontalFlip", "p", p)
-        if not 0.0 <= self.p <= 1.0:
-            raise ValueError(f"RandomHorizontalFlip: p is from 0 to 1, got {p!r}")
+        self.p: Final = check_probability("RandomHorizontalFlip", p)
 
     def _spec(self) -> Spec:
         return "random_horizontal_flip", (self.p,)
 
     def __repr__(self) -> str:
         return f"RandomHorizontalFlip(p={self.p})"
+
+
+class RandomVerticalFlip(Transform):
+    """Turns the picture upside down, without turning left and right, with probability `p`.
+
+    Put it behind what resizes: in front, the part of the picture that is resized has to be kept in
+    memory as a whole.
+    """
+
+    def __init__(self, p: float = 0.5) -> None:
+        self.p: Final = check_probability("RandomVerticalFlip", p)
+
+    def _spec(self) -> Spec:
+        return "random_vertical_flip", (self.p,)
+
+    def __repr__(self) -> str:
+        return f"RandomVerticalFlip(p={self.p})"
 
 
 class Normalize(Transform):
@@ -268,6 +365,14 @@ def check_number(op: str, name: str, value: Any) -> float:
     return number
 
 
+def check_probability(op: str, p: Any) -> float:
+    """A number from 0 to 1."""
+    probability = check_number(op, "p", p)
+    if not 0.0 <= probability <= 1.0:
+        raise ValueError(f"{op}: p is from 0 to 1, got {p!r}")
+    return probability
+
+
 def check_edge(op: str, name: str, value: Any) -> int:
     """A length in pixels, at least 1."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
@@ -332,18 +437,6 @@ def check_channels(name: str, values: Any) -> tuple[float, float, float]:
     if max(map(abs, listed)) > FLOAT32_MAX:
         raise ValueError(f"Normalize: {name} does not fit float32: {values!r}")
     return listed[0], listed[1], listed[2]
-
-
-def check_interpolation(op: str, interpolation: Any) -> str:
-    """ "bilinear", as text, as torchvision's InterpolationMode or as Pillow's number."""
-    value = getattr(interpolation, "value", interpolation)
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    if not (isinstance(value, str) or is_number) or value not in ("bilinear", 2):
-        raise ValueError(
-            f"{op}: interpolation {interpolation!r} does not exist here; what works is 'bilinear' "
-            "(InterpolationMode.BILINEAR, PIL.Image.BILINEAR)"
-        )
-    return "bilinear"
 
 
 def check_antialias(op: str, antialias: Any) -> bool:
