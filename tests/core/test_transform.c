@@ -8,6 +8,7 @@
 #include "check.h"
 #include "transform/chain.h"
 #include "transform/op.h"
+#include "transform/taps.h"
 
 #include <stdbool.h>
 
@@ -68,6 +69,24 @@ static void check_number_refusals(void)
         {SPEC("resize", 5, 5, 9, 2, 0), "max_size goes with one number"},
         {SPEC("resize", 5, 5, -1, 2, 2),
          "Resize: passes must be a whole number from 0 to 1"},
+        {SPEC("resize", 5, 5, -1, 6, 0),
+         "Resize: interpolation must be a whole number from 0 to 5, not 6"},
+        {SPEC("resize", 5, 5, -1, -1, 0), "Resize: interpolation must be a whole"},
+        {SPEC("random_resized_crop", 5, 5, 0.1, 1, 0.5, 2, 2.5, 0),
+         "RandomResizedCrop: interpolation must be a whole number from 0 to 5, not 2.5"},
+        {SPEC("random_vertical_flip", -0.01), "RandomVerticalFlip: p must be within"},
+        {SPEC("pad", 0.5, 0, 0, 0, 0, 0, 0, 0), "Pad: left must be a whole number"},
+        {SPEC("pad", 0, 1 << 24, 0, 0, 0, 0, 0, 0), "Pad: top must be a whole number"},
+        {SPEC("pad", 0, 0, -(1 << 24), 0, 0, 0, 0, 0), "right must be a whole number"},
+        {SPEC("pad", 0, 0, 0, nan_value, 0, 0, 0, 0), "bottom must be a whole number"},
+        {SPEC("pad", 0, 0, 0, 0, 4, 0, 0, 0), "padding_mode must be a whole number from"},
+        {SPEC("pad", 0, 0, 0, 0, 0, 256, 0, 0), "red must be a whole number from 0 to 2"},
+        {SPEC("pad", 0, 0, 0, 0, 0, 0, -1, 0), "green must be a whole number"},
+        {SPEC("pad", 0, 0, 0, 0, 0, 0, 0, 0.5), "blue must be a whole number"},
+        {SPEC("random_crop", 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0), "height must be a whole"},
+        {SPEC("random_crop", 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0), "width must be a whole"},
+        {SPEC("random_crop", 5, 5, 2, 0, 0, 0, 0, 0, 0, 0, 0), "pad_if_needed must be"},
+        {SPEC("random_crop", 5, 5, 0, 0, 0, 0, 0.5, 0, 0, 0, 0), "bottom must be a"},
         {SPEC("random_resized_crop", 0, 5, 0.1, 1, 0.5, 2, 2, 0),
          "height must be a whole"},
         {SPEC("random_resized_crop", 5, 0, 0.1, 1, 0.5, 2, 2, 0),
@@ -184,6 +203,9 @@ static void check_draw_refusals(void)
 {
     const fl_op_spec upscale[] = {SPEC("resize", 256, -1, -1, 2, 0)};
     const fl_op_spec capped[] = {SPEC("resize", 256, -1, 300, 2, 0)};
+    const fl_op_spec cut[] = {SPEC("pad", -3, 0, 4, -5, 2, 0, 0, 0)};
+    const fl_op_spec grow[] = {SPEC("pad", 16777215, 0, 16777215, 0, 0, 0, 0, 0)};
+    const fl_op_spec crop[] = {SPEC("random_crop", 9, 8, 0, 1, 0, -2, 0, 0, 0, 0, 0)};
     const struct {
         const fl_op_spec *op;
         int32_t width, height;
@@ -193,6 +215,15 @@ static void check_draw_refusals(void)
         {upscale, 5, -1, "both sides must be from 1 to 16777215"},
         {upscale, 65500, 1, "16768000 x 256 pixels (width x height), more than the"},
         {upscale, 1, 1 << 20, "Resize would make a picture of 256 x 268435456 pixels"},
+        {cut, 3, 9,
+         "the padding (-3, 0, 4, -5) (left, top, right, bottom) leaves nothing"},
+        {cut, 4, 5, "leaves nothing of a picture of 4 x 5 pixels"},
+        {grow, 16777215, 1, "Pad would make a picture of 50331645 x 1 pixels"},
+        {crop, 20, 8,
+         "Required crop size (9, 8) is larger than input image size (8, 19)"},
+        {crop, 8, 20,
+         "Required crop size (9, 8) is larger than input image size (20, 7)"},
+        {crop, 1, 20, "RandomCrop: the padding (1, 0, -2, 0) (left, top, right, bottom)"},
         {capped, 1, 65500, "Resize would make a picture of 0 x 300 pixels"},
     };
     for (int32_t i = 0; i < COUNT(cases); i++) {
@@ -253,8 +284,12 @@ static fl_status apply(const fl_chain *chain, const fl_chain_draw *draw,
 
 static const fl_op_spec usual[] = {
     SPEC("random_horizontal_flip", 1),
-    SPEC("random_resized_crop", 24, 17, 0.3, 1, 0.75, 1.33, 2, 0),
+    SPEC("random_vertical_flip", 1),
+    SPEC("random_resized_crop", 24, 17, 0.3, 1, 0.75, 1.33, 1, 0),
     SPEC("center_crop", 30, 13),
+    SPEC("pad", 2, -1, 3, 4, 2, 0, 0, 0),
+    SPEC("resize", 33, 14, -1, 0, 0),
+    SPEC("random_crop", 36, 13, 1, 1, 1, 1, 1, 3, 0, 0, 0),
     SPEC("random_horizontal_flip", 0.5),
     SPEC("normalize", IMAGENET),
     SPEC("to_dtype", FL_BFLOAT16, 0),
@@ -285,7 +320,7 @@ static void check_failing_memory(void)
 // turn out to cost less than planned: stay below what the pieces need without it.)
 static void check_short_scratch(void)
 {
-    enum { PIECES = 16, ALIGNMENT = 64 };
+    enum { PIECES = 32, ALIGNMENT = 64 };
     fl_chain *chain = make_chain(usual, COUNT(usual), FL_LAYOUT_NCHW);
     fl_chain_draw draw;
     CHECK_INT(fl_chain_make_draw(chain, 60, 50, 1, 2, &draw, NULL), FL_OK);
@@ -352,7 +387,9 @@ static void make_random(random_chain *made, fl_random *random)
         double height = random_side(random), width = random_side(random);
         double passes = (double)fl_random_below(random, 2);
         double filter = (double)fl_random_below(random, 6);
-        switch (fl_random_below(random, 4)) {
+        double mode = (double)fl_random_below(random, 4);
+        double pad = (double)fl_random_below(random, 9);
+        switch (fl_random_below(random, 7)) {
         case 0:
             add_op(made, "random_resized_crop",
                    (double[]){height, width, 0.05, 1, 0.3, 3, filter, passes}, 8);
@@ -362,6 +399,16 @@ static void make_random(random_chain *made, fl_random *random)
             break;
         case 2:
             add_op(made, "center_crop", (double[]){height, width}, 2);
+            break;
+        case 3:
+            add_op(made, "random_vertical_flip", (double[]){0.5}, 1);
+            break;
+        case 4:
+            add_op(made, "pad", (double[]){pad, 0, pad, 2, mode, 9, 8, 7}, 8);
+            break;
+        case 5:
+            add_op(made, "random_crop",
+                   (double[]){height, width, 1, 0, pad, 1, 0, mode, 9, 8, 7}, 11);
             break;
         default:
             add_op(made, "random_horizontal_flip", (double[]){0.5}, 1);
@@ -443,6 +490,54 @@ static void check_kernels_chosen(void)
 #endif
 }
 
+// What the kernels rely on, for sizes of all relations: an output's weights add up to 1
+// but for rounding, their absolute values to less than 2, and the halves are the weights.
+static void check_axis(const fl_axis *axis, fl_scratch *scratch)
+{
+    const int64_t one = 1 << FL_RESIZE_BITS;
+    fl_arena measured = {.scratch = NULL}, arena = {.scratch = scratch};
+    fl_taps taps;
+    fl_taps_take(&taps, axis, axis->out, true, &measured);
+    CHECK_INT(fl_scratch_reserve(scratch, measured.size, NULL), FL_OK);
+    fl_taps_take(&taps, axis, axis->out, true, &arena);
+    CHECK(fl_arena_is_ready(&arena));
+    fl_taps_compute(&taps, axis, 0);
+    for (int32_t i = 0; i < taps.count; i++) {
+        const int32_t *weights = taps.weights + (size_t)i * (size_t)taps.capacity;
+        const int16_t *pairs = taps.pairs + (size_t)i * (size_t)taps.capacity * 2;
+        int64_t sum = 0, absolute = 0;
+        for (int32_t k = 0; k < taps.used; k++) {
+            int32_t low = pairs[k / 2 * 4 + k % 2], rest = pairs[k / 2 * 4 + 2 + k % 2];
+            CHECK(low >= 0);
+            CHECK_INT(rest * (1 << FL_RESIZE_LOW_BITS) + low, weights[k]);
+            sum += weights[k];
+            absolute += weights[k] < 0 ? -weights[k] : weights[k];
+        }
+        CHECK(sum >= one - taps.used && sum <= one + taps.used);
+        CHECK(absolute < 2 * one - taps.used);
+    }
+}
+
+static void check_weights(void)
+{
+    const int32_t long_sides[] = {1000, 4097, 65500};
+    fl_scratch scratch;
+    fl_scratch_init(&scratch);
+    for (fl_filter filter = FL_FILTER_LANCZOS; filter <= FL_FILTER_HAMMING; filter++) {
+        for (int32_t in = 1; in <= 64; in++) {
+            for (int32_t out = 1; out <= 64; out++)
+                check_axis(&(fl_axis){filter, in, out}, &scratch);
+        }
+        for (int32_t i = 0; i < COUNT(long_sides); i++) {
+            for (int32_t side = 1; side <= 30; side += 7) {
+                check_axis(&(fl_axis){filter, long_sides[i], side}, &scratch);
+                check_axis(&(fl_axis){filter, side, long_sides[i]}, &scratch);
+            }
+        }
+    }
+    fl_scratch_deinit(&scratch);
+}
+
 // A draw depends on (key, position, op) and on nothing else.
 static void check_draws(void)
 {
@@ -473,6 +568,7 @@ int main(void)
     check_failing_source();
     check_kernels_agree();
     check_kernels_chosen();
+    check_weights();
     check_draws();
     CHECK_INT(fl_memory_live(), 0);
     return 0;

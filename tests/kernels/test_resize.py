@@ -162,35 +162,6 @@ def test_resize_and_center_crop_compute_only_the_window(library):
         assert draw.region.height <= 56 * height / new_height + reach
 
 
-def test_random_chains(library):
-    """Any order of the geometry ops, each really applied one after the other."""
-    rng = np.random.default_rng(9)
-    for number in range(400):
-        image = want = noise(rng, int(rng.integers(1, 70)), int(rng.integers(1, 70)))
-        ops, key = [], int(rng.integers(1 << 62))
-        for i in range(int(rng.integers(0, 6))):
-            kind = int(rng.integers(4))
-            new_width, new_height = (int(n) for n in rng.integers(1, 90, 2))
-            random = reference.Random(key, number, i)
-            if kind == 0:
-                ops.append(resize_op(new_width, new_height, 0))
-                want = reference.resize(want, new_width, new_height, 0)
-            elif kind == 1:
-                ops.append(("center_crop", (new_height, new_width)))
-                want = reference.center_crop(want, new_width, new_height)
-            elif kind == 2:
-                ops.append(("random_horizontal_flip", (0.5,)))
-                want = want[:, ::-1] if random.unit() < 0.5 else want
-            else:
-                values = (new_height, new_width, 0.1, 1.0, 0.5, 2.0, BILINEAR, 1)
-                ops.append(("random_resized_crop", values))
-                height, width = want.shape[:2]
-                x, y, w, h = reference.draw_crop(random, width, height, (0.1, 1.0), (0.5, 2.0))
-                want = reference.resize(want[y : y + h, x : x + w], new_width, new_height, 1)
-        got = run(library, ops, image, key=key, position=number)
-        assert np.array_equal(got, want), (image.shape, ops)
-
-
 def test_scratch_of_a_large_picture_is_small(native):
     """A 12-megapixel picture is never in memory as a whole (48 MB)."""
     for width, height in [(4000, 3000), (3000, 4000)]:
