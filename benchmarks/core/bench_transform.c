@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "data/scratch.h"
 #include "transform/chain.h"
+#include "transform/filter.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,13 +99,25 @@ static double ask(const question *asked, const uint8_t *pixels)
 
 int main(void)
 {
-    static const double resize[] = {224, 224, -1, 0};
+    static const double resize[] = {224, 224, -1, FL_FILTER_BILINEAR, 0};
+    static const double lanczos[] = {224, 224, -1, FL_FILTER_LANCZOS, 0};
+    static const double bicubic[] = {224, 224, -1, FL_FILTER_BICUBIC, 0};
+    static const double hamming[] = {224, 224, -1, FL_FILTER_HAMMING, 0};
+    static const double box[] = {224, 224, -1, FL_FILTER_BOX, 0};
+    static const double nearest[] = {224, 224, -1, FL_FILTER_NEAREST, 0};
+    static const double crop[] = {224, 224, 1, 4, 4, 4, 4, 2, 0, 0, 0};
     static const double mean_std[] = {0.485, 0.456, 0.406, 0.229, 0.224, 0.225};
     static const double float16[] = {FL_FLOAT16, 0}, bfloat16[] = {FL_BFLOAT16, 0};
     static const double always[] = {1};
-    const fl_op_spec to_224 = {"resize", resize, 4}, norm = {"normalize", mean_std, 6};
+    const fl_op_spec to_224 = {"resize", resize, 5}, norm = {"normalize", mean_std, 6};
     const fl_op_spec half = {"to_dtype", float16, 2}, brain = {"to_dtype", bfloat16, 2};
     const fl_op_spec flip = {"random_horizontal_flip", always, 1};
+    const fl_op_spec by_lanczos = {"resize", lanczos, 5};
+    const fl_op_spec by_bicubic = {"resize", bicubic, 5};
+    const fl_op_spec by_hamming = {"resize", hamming, 5}, by_box = {"resize", box, 5};
+    const fl_op_spec by_nearest = {"resize", nearest, 5};
+    const fl_op_spec padded = {"random_crop", crop, 11};
+    const fl_op_spec tumble = {"random_vertical_flip", always, 1};
     const fl_pixel_layout planar = FL_LAYOUT_NCHW, rows = FL_LAYOUT_NHWC;
     const question questions[] = {
         {"store 224x224, uint8 NHWC", 224, 224, rows, {{0}}, 0},
@@ -117,6 +130,15 @@ int main(void)
         {"resize 230x360, uint8 NHWC", 230, 360, rows, {to_224}, 1},
         {"resize 500x375, uint8 NHWC", 500, 375, rows, {to_224}, 1},
         {"resize 100x90, uint8 NHWC", 100, 90, rows, {to_224}, 1},
+        {"resize 300x290, nearest", 300, 290, rows, {by_nearest}, 1},
+        {"resize 300x290, box", 300, 290, rows, {by_box}, 1},
+        {"resize 300x290, hamming", 300, 290, rows, {by_hamming}, 1},
+        {"resize 300x290, bicubic", 300, 290, rows, {by_bicubic}, 1},
+        {"resize 300x290, lanczos", 300, 290, rows, {by_lanczos}, 1},
+        {"resize 500x375, lanczos", 500, 375, rows, {by_lanczos}, 1},
+        {"resize 100x90, lanczos", 100, 90, rows, {by_lanczos}, 1},
+        {"crop of 224x224 padded, reflect", 224, 224, rows, {padded}, 1},
+        {"upside down 224x224, uint8 NHWC", 224, 224, rows, {tumble}, 1},
         {"resize 300x290, flip, float32 NCHW", 300, 290, planar, {to_224, flip, norm}, 3},
     };
     size_t size = (size_t)WIDTH * HEIGHT * FL_PIXEL_SIZE;
