@@ -114,7 +114,7 @@ def test_a_successor_is_fed_at_the_end(tmp_path: Path) -> None:
 def test_the_same_rows_as_apply_ops(tmp_path: Path) -> None:
     paths = write_pictures(tmp_path, 6)
     ops = (
-        ("random_resized_crop", (16, 12, 0.1, 1.0, 0.75, 4 / 3, 0)),
+        ("random_resized_crop", (16, 12, 0.1, 1.0, 0.75, 4 / 3, 2, 0)),
         ("random_horizontal_flip", (0.5,)),
     )
     engine = make_engine(paths, ops=ops, batch_size=6)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """feedline's data set, transforms and values against torchvision's own, where it is installed."""
 
-import importlib
 import itertools
 import os
 import random
@@ -12,32 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch", reason="torch is not installed")
+# Before torchvision: it skips these tests where there is none.
+from torchvision_support import torch  # isort: skip
+import PIL
+from PIL import Image
+from torchvision.datasets import ImageFolder
+from torchvision.transforms import Compose, InterpolationMode, v2
+from torchvision.transforms import Normalize as NormalizeV1
+from torchvision.transforms import ToTensor as ToTensorV1
 
-
-def import_torchvision() -> Any:
-    """torchvision, also where its compiled operators do not fit torch: nothing here needs them."""
-    try:
-        pytest.importorskip("torchvision", reason="torchvision is not installed")
-    except RuntimeError:  # operator torchvision::nms does not exist
-        schemas = torch.library.Library("torchvision", "DEF")
-        for name in ("nms", "qnms"):
-            schemas.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-        importlib.import_module("torchvision")
-        return schemas
-
-
-SCHEMAS = import_torchvision()
-
-import PIL  # noqa: E402
-from PIL import Image  # noqa: E402
-from torchvision.datasets import ImageFolder  # noqa: E402
-from torchvision.transforms import Compose, InterpolationMode, v2  # noqa: E402
-from torchvision.transforms import Normalize as NormalizeV1  # noqa: E402
-from torchvision.transforms import ToTensor as ToTensorV1  # noqa: E402
-
-import feedline as fl  # noqa: E402
-from feedline import transforms as T  # noqa: E402
+import feedline as fl
+from feedline import transforms as T
 
 PASSES = "pillow13" if int(PIL.__version__.split(".")[0]) >= 13 else "horizontal_first"
 
