@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A chain of operations on pictures, from decoded rows to a row of the batch. Geometry
-// (crop, resize, flip) works on 8-bit RGBX; Normalize and ToDtype end the chain and are
-// fused with the store. A chain is immutable: any thread. What is drawn for one sample is
-// a plain value.
+// (crop, pad, resize, flip) works on 8-bit RGBX; Normalize and ToDtype end the chain and
+// are fused with the store. A chain is immutable: any thread. What is drawn for one
+// sample is a plain value.
 #ifndef FL_TRANSFORM_CHAIN_H
 #define FL_TRANSFORM_CHAIN_H
 
