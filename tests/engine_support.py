@@ -15,6 +15,7 @@ from PIL import Image
 from feedline import _core
 
 UINT8, INT64, FLOAT16, BFLOAT16, FLOAT32 = range(5)  # as data/dtype.h numbers them
+WAIT_S = 60.0  # for what must happen; a test that needs it has failed
 
 Op = tuple[str, tuple[float, ...]]
 
@@ -107,3 +108,65 @@ def start_run(engine: _core.Engine, **options: Any) -> _core.Run:
 def batches_out(engine: _core.Engine) -> int:
     """Slabs that batches and exported arrays hold, once no native thread works on one."""
     return int(engine.stats()["pool"]["out_slabs"])
+
+
+def take_all(run: _core.Run) -> list[_core.RawBatch]:
+    batches = []
+    while True:
+        try:
+            batches.append(run.next(0.0))
+        except StopIteration:
+            return batches
+
+
+def decode_with_pillow(data: memoryview) -> tuple[int, int, bytes]:
+    image = Image.open(io.BytesIO(data)).convert("RGB")
+    return image.width, image.height, image.convert("RGBX").tobytes()
+
+
+def first_values(engine: _core.Engine) -> tuple[Any, ...]:
+    """The only batch of the engine's pictures. Nothing but its values holds its memory: the
+    engine is closed, so that no thread of it does."""
+    run = start_run(engine)
+    values = run.next(0.0).values
+    assert not take_all(run)
+    assert engine.close() == 0
+    return values
+
+
+def expected_pixels(paths: list[Path]) -> np.ndarray:
+    """(4, 3, 8, 6): what Pillow makes of the pictures."""
+    rows = [
+        np.asarray(Image.open(path).resize((6, 8), Image.Resampling.BILINEAR)) for path in paths
+    ]
+    return np.stack(rows).transpose(0, 3, 1, 2)
+
+
+class Gate:
+    """A Pillow step that says when it was entered and waits until it may go on."""
+
+    def __init__(self) -> None:
+        self.entered, self.open = threading.Event(), threading.Event()
+
+    def __call__(self, data: memoryview) -> tuple[int, int, bytes]:
+        self.entered.set()
+        assert self.open.wait(WAIT_S)
+        return decode_with_pillow(data)
+
+
+def engine_of_bmps(
+    tmp_path: Path, decode: Callable[[memoryview], Any], count: int = 4, **options: Any
+) -> tuple[_core.Engine, Threads]:
+    threads = Threads()
+    engine = make_engine(
+        write_pictures(tmp_path, count, "BMP"),
+        decode_fallback=decode,
+        **({"start_python_thread": threads} | options),
+    )
+    return engine, threads
+
+
+def join_all(threads: Threads) -> None:
+    for thread in threads.made:
+        thread.join(WAIT_S)
+        assert not thread.is_alive()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Engine and Run: delivery, waiting, errors, Python steps, foreign memory, close and fork."""
+"""Engine and Run: delivery, waiting, errors, foreign memory, close and fork."""
 
 from __future__ import annotations
 
@@ -21,35 +21,21 @@ import pytest
 from PIL import Image
 
 from engine_support import (
+    WAIT_S,
+    Gate,
     Threads,
     batches_out,
+    decode_with_pillow,
     encode,
+    engine_of_bmps,
+    join_all,
     make_engine,
     noise,
-    resize,
     start_run,
+    take_all,
     write_pictures,
 )
 from feedline import _core
-
-WAIT_S = 60.0  # for what must happen; a test that needs it has failed
-
-
-def take_all(run: _core.Run) -> list[_core.RawBatch]:
-    batches = []
-    while True:
-        try:
-            batches.append(run.next(0.0))
-        except StopIteration:
-            return batches
-
-
-def decode_with_pillow(data: memoryview) -> tuple[int, int, bytes]:
-    import io
-
-    image = Image.open(io.BytesIO(data)).convert("RGB")
-    return image.width, image.height, image.convert("RGBX").tobytes()
-
 
 # ---- Delivery
 
@@ -220,162 +206,6 @@ def test_attributes_of_exceptions_made_in_python(attribute: str) -> None:
     assert getattr(_core.DecodeError("text"), attribute) == expected
     assert getattr(_core.LimitError("text"), attribute) == expected
     assert str(_core.DecodeError("text")) == "text"
-
-
-# ---- The Python step
-
-
-class Gate:
-    """A Pillow step that says when it was entered and waits until it may go on."""
-
-    def __init__(self) -> None:
-        self.entered, self.open = threading.Event(), threading.Event()
-
-    def __call__(self, data: memoryview) -> tuple[int, int, bytes]:
-        self.entered.set()
-        assert self.open.wait(WAIT_S)
-        return decode_with_pillow(data)
-
-
-def engine_of_bmps(
-    tmp_path: Path, decode: Callable[[memoryview], Any], count: int = 4, **options: Any
-) -> tuple[_core.Engine, Threads]:
-    threads = Threads()
-    engine = make_engine(
-        write_pictures(tmp_path, count, "BMP"),
-        decode_fallback=decode,
-        **({"start_python_thread": threads} | options),
-    )
-    return engine, threads
-
-
-def join_all(threads: Threads) -> None:
-    for thread in threads.made:
-        thread.join(WAIT_S)
-        assert not thread.is_alive()
-
-
-def test_pillow_decodes_what_the_core_does_not(tmp_path: Path) -> None:
-    engine, threads = engine_of_bmps(tmp_path, decode_with_pillow, 9)
-    images = np.concatenate([raw.values[0].numpy() for raw in take_all(start_run(engine))])
-    for number, image in enumerate(images):
-        expected = noise(number).resize((6, 8), Image.Resampling.BILINEAR)
-        np.testing.assert_array_equal(image, np.asarray(expected).transpose(2, 0, 1))
-    assert 1 <= len(threads.made) <= 2
-    assert engine.stats()["stages"]["python"]["items"] == 9
-    assert engine.close() == 0
-    join_all(threads)
-
-
-class SpecialError(Exception):
-    def __init__(self, detail: int) -> None:
-        super().__init__("special")
-        self.detail = detail
-
-
-def test_an_exception_of_the_step_is_raised_itself(tmp_path: Path) -> None:
-    made = SpecialError(7)
-
-    def decode(data: memoryview) -> tuple[int, int, bytes]:
-        if bytes(data) == encode(noise(2), "BMP"):
-            raise made
-        return decode_with_pillow(data)
-
-    engine, threads = engine_of_bmps(tmp_path, decode, batch_size=1)
-    run = start_run(engine)
-    assert [run.next(0.0).number for _ in range(2)] == [0, 1]
-    with pytest.raises(SpecialError) as caught:
-        run.next(0.0)
-    assert caught.value is made
-    assert made.__notes__ == [f"while loading sample 2: {str(tmp_path / '0002.bmp')!r}"]
-    assert any(entry.name == "decode" for entry in caught.traceback)
-    assert run.next(0.0).number == 3
-    engine.close()
-    join_all(threads)
-
-
-def test_exceptions_nobody_asks_for_are_dropped(tmp_path: Path) -> None:
-    class Fault(Exception):
-        pass
-
-    alive: weakref.WeakSet[Fault] = weakref.WeakSet()
-
-    def decode(data: memoryview) -> tuple[int, int, bytes]:
-        fault = Fault()
-        alive.add(fault)
-        raise fault
-
-    engine, threads = engine_of_bmps(tmp_path, decode, 4)  # one batch: one is reported
-    run = start_run(engine)
-    with pytest.raises(Fault):
-        run.next(0.0)
-    run.cancel()
-    del run
-    engine.close()
-    join_all(threads)
-    del engine
-    make_engine([tmp_path / "0000.bmp"]).close()  # drains what native threads let go
-    gc.collect()
-    assert not alive
-
-
-@pytest.mark.parametrize(
-    ("returned", "error", "text"),
-    [
-        (None, TypeError, r"\(width, height, bytes\)"),
-        ((1, 1), TypeError, r"\(width, height, bytes\)"),
-        ((1, 1, "pixels"), TypeError, r"\(width, height, bytes\)"),
-        ((1, 1, b"123"), ValueError, "3 bytes for 1 x 1 pixels"),
-        ((0, 5, b""), ValueError, "0 x 5"),
-        ((-1, -1, b"1234"), ValueError, "-1 x -1"),
-        ((1 << 30, 1 << 30, b"1234"), ValueError, "4 bytes for"),
-    ],
-)
-def test_what_a_step_must_return(
-    tmp_path: Path, returned: Any, error: type[Exception], text: str
-) -> None:
-    engine, threads = engine_of_bmps(tmp_path, lambda data: returned)
-    with pytest.raises(error, match=text):
-        start_run(engine).next(0.0)
-    engine.close()
-    join_all(threads)
-
-
-def test_the_bytes_are_lent_for_the_call(tmp_path: Path) -> None:
-    kept: list[tuple[memoryview, memoryview]] = []
-
-    def decode(data: memoryview) -> tuple[int, int, bytes]:
-        assert data.readonly
-        kept.append((data, data[:4]))
-        return decode_with_pillow(data)
-
-    engine, threads = engine_of_bmps(tmp_path, decode, 1)
-    raw = start_run(engine).next(0.0)
-    engine.close()
-    join_all(threads)
-    del engine, raw
-    whole, part = kept[0]
-    # The view is released after the call; who kept a part of it keeps the bytes alive.
-    with pytest.raises(ValueError, match="released"):
-        bytes(whole)
-    assert bytes(part)[:2] == b"BM"
-
-
-def test_a_thread_that_does_not_start(tmp_path: Path) -> None:
-    threads, failures = Threads(), [RuntimeError("can't start new thread")]
-
-    def start(target: Callable[[], None]) -> None:
-        if failures:
-            raise failures.pop()
-        threads(target)
-
-    engine, _ = engine_of_bmps(tmp_path, decode_with_pillow, start_python_thread=start)
-    run = start_run(engine)
-    with pytest.raises(RuntimeError, match="can't start new thread"):
-        run.next(0.0)
-    assert run.next(0.0).number == 0  # no batch was lost
-    engine.close()
-    join_all(threads)
 
 
 # ---- Waiting
@@ -653,109 +483,3 @@ def test_a_child_does_not_touch_what_it_inherited(tmp_path: Path) -> None:
     assert batches_out(engine) == 1
     del array
     assert batches_out(engine) == 0
-
-
-# ---- Arguments
-
-IMAGE = ("image", "file", "image", (resize(8, 6),), "NCHW")
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "text"),
-    [
-        ({"output": "jax"}, ValueError, "'dlpack', 'numpy' or 'torch', not 'jax'"),
-        ({"batch_size": 0}, ValueError, "batch_size"),
-        ({"num_threads": 0}, ValueError, "num_threads"),
-        ({"prefetch_batches": 0}, ValueError, "prefetch_batches"),
-        ({"memory_limit": 0}, ValueError, "memory_limit"),
-        ({"fields": []}, ValueError, "1 to 14 fields"),
-        ({"fields": [IMAGE] * 15}, ValueError, "1 to 14 fields"),
-        ({"fields": ["image"]}, TypeError, "a field is a tuple"),
-        ({"fields": [("image", "file")]}, TypeError, "5 arguments"),
-        ({"fields": [(*IMAGE[:1], "web", *IMAGE[2:])]}, ValueError, "'file', 'label'"),
-        ({"fields": [(*IMAGE[:2], "jpeg", *IMAGE[3:])]}, ValueError, "'bytes', 'int64'"),
-        ({"fields": [(*IMAGE[:4], "CHW")]}, ValueError, "'NHWC' or 'channels_last'"),
-        ({"fields": [(*IMAGE[:3], (resize(8, 6),) * 17, "NCHW")]}, ValueError, "at most 16"),
-        ({"fields": [(*IMAGE[:3], ("resize",), "NCHW")]}, TypeError, "an op is a tuple"),
-        ({"fields": [(*IMAGE[:3], [("resize", "x")], "NCHW")]}, TypeError, "must be real"),
-        ({"fields": [(*IMAGE[:3], [("blur", ())], "NCHW")]}, ValueError, "blur"),
-        ({"allocate": 3}, TypeError, "allocate must be callable"),
-        ({"decode_fallback": decode_with_pillow}, ValueError, "start_python_thread"),
-        ({"threads": 3}, TypeError, "threads"),
-    ],
-)
-def test_engine_arguments(
-    tmp_path: Path, options: dict[str, Any], error: type[Exception], text: str
-) -> None:
-    with pytest.raises(error, match=text):
-        make_engine([tmp_path / "none.jpg"], **options)
-
-
-def test_missing_arguments_are_named(tmp_path: Path) -> None:
-    catalog = _core.Catalog.from_paths([b"/none.jpg"], None)
-    with pytest.raises(TypeError, match=r"Engine\(\) needs the keyword argument 'fields'"):
-        _core.Engine(catalog)  # type: ignore[call-arg]
-    engine = make_engine([tmp_path / "none.jpg"])
-    with pytest.raises(TypeError, match=r"start_run\(\) needs the keyword argument 'epoch'"):
-        engine.start_run(shuffle=True, seed=0)  # type: ignore[call-arg]
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"uneven": "wrap"}, "'pad', 'drop', 'mask'"),
-        ({"seed": -1}, "seed must be from 0"),
-        ({"epoch": 1 << 64}, "epoch must be from 0"),
-        ({"rank": 2, "world_size": 2}, "rank"),
-    ],
-)
-def test_run_arguments(tmp_path: Path, options: dict[str, Any], text: str) -> None:
-    engine = make_engine([tmp_path / "none.jpg"])
-    with pytest.raises(ValueError, match=text):
-        start_run(engine, **options)
-
-
-# ---- Functions
-
-
-def test_decode(tmp_path: Path) -> None:
-    data = encode(noise(1))
-    expected = np.asarray(Image.open(write_pictures(tmp_path, 2)[1]).convert("RGB"))
-    np.testing.assert_array_equal(_core.decode(data, None), expected)
-    np.testing.assert_array_equal(_core.decode(data, (3, 4, 20, 11)), expected[4:15, 3:23])
-    for box in ((0, 0, 41, 1), (-1, 0, 1, 1), (0, 30, 1, 1), (0, 0, 0, 1)):
-        with pytest.raises(ValueError, match="inside a picture of 40 x 30"):
-            _core.decode(data, box)
-    with pytest.raises(TypeError, match="box must be"):
-        _core.decode(data, [0, 0, 1, 1])  # type: ignore[arg-type]
-    with pytest.raises(_core.DecodeError, match=r"^cannot decode: "):
-        _core.decode(data[:300], None)
-    with pytest.raises(_core.DecodeError, match="no decoder of this build"):
-        _core.decode(encode(noise(1), "BMP"), None)
-
-
-def test_check_ops() -> None:
-    assert _core.check_ops((resize(8, 6),), "NCHW") == ("uint8", (3, 8, 6))
-    assert _core.check_ops((resize(8, 6),), "NHWC") == ("uint8", (8, 6, 3))
-    assert _core.check_ops((), "NCHW") == ("uint8", None)
-    with pytest.raises(ValueError, match="blur"):
-        _core.check_ops((("blur", ()),), "NCHW")
-
-
-def test_apply_ops_counts_its_pixels() -> None:
-    array, box = _core.apply_ops((resize(2, 2),), "NHWC", 4, 3, bytes(48), 0, 0, 0)
-    assert (array.shape, box) == ((2, 2, 3), (0, 0, 4, 3))
-    for width, height, size in ((4, 3, 47), (4, 3, 49), (0, 3, 0), (1 << 30, 1 << 30, 48)):
-        with pytest.raises(ValueError, match=f"not {size} in all"):
-            _core.apply_ops((), "NCHW", width, height, bytes(size), 0, 0, 0)
-
-
-def test_environment() -> None:
-    environment = _core.environment()
-    assert environment["version"] == _core.__version__
-    assert environment["page_size"] == os.sysconf("SC_PAGESIZE")
-    assert environment["libjpeg_turbo"][0].isdigit()
-    for library in ("libpng", "libwebp"):
-        assert environment[library] is None or environment[library][0].isdigit()
-    assert set(environment["cpu_features"]) <= {"avx2"}
-    assert 1 <= _core.cpu_count() <= len(os.sched_getaffinity(0))
