@@ -20,6 +20,7 @@ struct fl_loader {
     fl_slab_pool *pool;
     const fl_layout *layout; // the program's
     int64_t count;           // samples in the catalog
+    int32_t batch_size;      // at least the layout's rows
     fl_loader_plan plan;
 };
 
@@ -68,13 +69,23 @@ static fl_status check_spec(const fl_loader_spec *spec, fl_error *error)
     return FL_OK;
 }
 
+// Rows that a batch can have: a batch size beyond the data set asks for one batch of all,
+// not for memory.
+static int32_t most_rows(const fl_loader_spec *spec)
+{
+    int64_t count = fl_catalog_count(spec->catalog);
+    return spec->full_batches || count >= spec->batch_size
+               ? spec->batch_size
+               : (int32_t)clamp(count, 1, spec->batch_size);
+}
+
 static fl_status make_program(const fl_loader_spec *spec, const fl_loader_plan *plan,
                               fl_program *out, fl_error *error)
 {
     fl_file_program_spec program = {.catalog = spec->catalog,
                                     .fields = spec->fields,
                                     .field_count = spec->field_count,
-                                    .batch_size = spec->batch_size,
+                                    .batch_size = most_rows(spec),
                                     .max_pixels = spec->max_pixels,
                                     .max_file_size = MAX_FILE_SIZE,
                                     .scratch_plan = (size_t)plan->scratch_plan,
@@ -101,6 +112,7 @@ fl_status fl_loader_open(const fl_loader_spec *spec, fl_allocator allocator,
         goto fail;
     loader->layout = program.layout;
     loader->count = fl_catalog_count(spec->catalog);
+    loader->batch_size = spec->batch_size;
     loader->plan.window = plan_window(spec, &loader->plan, program.layout->slab_size);
 
     // The pool before the engine: it is the one to give the allocator to, last of what
@@ -155,6 +167,11 @@ const fl_layout *fl_loader_layout(const fl_loader *loader)
     return loader->layout;
 }
 
+int32_t fl_loader_batch_size(const fl_loader *loader)
+{
+    return loader->batch_size;
+}
+
 const fl_counters *fl_loader_counters(const fl_loader *loader)
 {
     return fl_engine_counters(loader->engine);
@@ -177,7 +194,10 @@ fl_status fl_loader_start_run(fl_loader *loader, const fl_cursor_spec *spec, fl_
     void *context = NULL;
     fl_cursor_spec own = *spec;
     own.count = loader->count;
-    own.batch_size = loader->layout->rows;
+    own.batch_size = loader->batch_size;
+    if (spec->uneven == FL_UNEVEN_MASK && loader->layout->rows < loader->batch_size)
+        return fl_error_set(error, FL_ERROR_ARGUMENT,
+                            "a run that fills its batches needs full_batches");
     fl_status status = fl_cursor_create(&own, &cursor, error);
     if (status != FL_OK)
         return status;

@@ -28,6 +28,8 @@ typedef struct fl_loader_spec {
     const fl_field_spec *fields;
     int32_t field_count; // at most FL_MAX_FIELDS - 2
     int32_t batch_size;
+    bool full_batches; // runs fill them up (FL_UNEVEN_MASK); else no batch has more rows
+                       // than there are samples, and no memory is taken for more
     int32_t compute_threads, fetch_threads; // at least 1
     int32_t python_threads;   // for the Pillow step; 0: there is none, and files that no
                               // decoder takes are errors that say how to get it
@@ -48,8 +50,9 @@ FL_MUST_CHECK fl_status fl_loader_open(const fl_loader_spec *spec, fl_allocator 
 void fl_loader_free(fl_loader *loader);
 fl_engine *fl_loader_engine(const fl_loader *loader); // borrowed
 const fl_layout *
-fl_loader_layout(const fl_loader *loader); // with the two hidden fields last:
-                                           // "index" int64, "valid" bool
+fl_loader_layout(const fl_loader *loader);             // with the two hidden fields last:
+                                                       // "index" int64, "valid" bool
+int32_t fl_loader_batch_size(const fl_loader *loader); // also where rows are fewer
 const fl_counters *fl_loader_counters(const fl_loader *loader); // borrowed
 fl_slab_pool *fl_loader_pool(const fl_loader *loader);          // borrowed
 

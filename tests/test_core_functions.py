@@ -82,6 +82,14 @@ def test_run_arguments(tmp_path: Path, options: dict[str, Any], text: str) -> No
         start_run(engine, **options)
 
 
+def test_full_batches_need_their_memory(tmp_path: Path) -> None:
+    paths = write_pictures(tmp_path, 3)
+    with pytest.raises(ValueError, match="needs full_batches"):
+        start_run(make_engine(paths, batch_size=4), uneven="mask")
+    run = start_run(make_engine(paths, batch_size=4, full_batches=True), uneven="mask")
+    assert run.next(0).index.tolist() == [0, 1, 2, 0]
+
+
 # ---- Functions
 
 

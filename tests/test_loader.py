@@ -201,6 +201,26 @@ def test_lengths(folder: Path, batch_size: int, drop_last: bool) -> None:
 # Batches
 
 
+def test_a_batch_size_beyond_the_data_set(folder: Path) -> None:
+    """Takes memory for the samples that there are, not for 2**31 - 1 of 600 kB."""
+    most = 2**31 - 1
+    large = [T.Resize((224, 224)), T.Normalize(T.IMAGENET_MEAN, T.IMAGENET_STD)]
+    with loader_of(folder, batch_size=most, transform=large) as loader:
+        assert len(loader) == 1
+        for _ in range(2):
+            (batch,) = loader
+            assert batch.image.shape == (COUNT, 3, 224, 224)
+            assert sorted(batch.index.tolist()) == list(range(COUNT))
+    with loader_of(folder, batch_size=most, rank=1, world_size=3) as loader:
+        assert [len(batch.index) for batch in loader] == [8]
+    with loader_of(folder, batch_size=most, drop_last=True) as loader:
+        assert list(loader) == []
+    with loader_of(folder, batch_size=2 * COUNT, uneven="mask") as loader:
+        (batch,) = loader
+        assert batch.valid.tolist() == [True] * COUNT + [False] * COUNT
+        assert batch.index.tolist() == 2 * list(range(COUNT))
+
+
 def test_a_batch_is_a_named_tuple(folder: Path) -> None:
     with loader_of(folder, batch_size=4) as loader:
         batch = next(iter(loader))

@@ -179,6 +179,9 @@ class Engine:
         decode_fallback: Callable[[memoryview], tuple[int, int, bytes]] | None = None,
         # Starts one Python thread that runs `target()`; called attached inside next().
         start_python_thread: Callable[[Callable[[], None]], None] | None = None,
+        # Runs have uneven="mask". Else no batch has more rows than there are samples, and no
+        # memory is taken for more.
+        full_batches: bool = False,
     ) -> Engine: ...
     def start_run(
         self,

@@ -424,6 +424,7 @@ class Loader:
                 allocate=allocator_or_warning() if self.pin_memory else None,
                 decode_fallback=decode_fallback(),
                 start_python_thread=self._python_threads.start,
+                full_batches=self.uneven == "mask",
             )
             threads.register(self)
         return self._engine

@@ -161,7 +161,7 @@ static PyObject *engine_start_run(PyObject *self, PyObject *args, PyObject *keyw
         return NULL;
     }
     spec.count = fl_catalog_count(fl_catalog_of_object(engine->catalog));
-    spec.batch_size = fl_loader_layout(engine->loader)->rows;
+    spec.batch_size = fl_loader_batch_size(engine->loader);
     return fl_run_object_make(state, engine, &spec);
 }
 
@@ -243,7 +243,8 @@ static PyGetSetDef engine_properties[] = {
 static PyType_Slot engine_slots[] = {
     {Py_tp_doc, "Engine(catalog, *, fields, batch_size, num_threads, io_threads, "
                 "prefetch_batches, memory_limit, in_order, output, max_pixels, "
-                "allocate=None, decode_fallback=None, start_python_thread=None)\n--\n\n"
+                "allocate=None, decode_fallback=None, start_python_thread=None, "
+                "full_batches=False)\n--\n\n"
                 "A loader's threads, budgets and memory."},
     {Py_tp_new, engine_new},
     {Py_tp_dealloc, engine_dealloc},

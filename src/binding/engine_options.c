@@ -140,26 +140,28 @@ int fl_engine_arguments_init(fl_engine_arguments *arguments, const fl_module *st
                                         "allocate",
                                         "decode_fallback",
                                         "start_python_thread",
+                                        "full_batches",
                                         NULL};
     char *list[sizeof(names) / sizeof(names[0])];
     memcpy(list, names, sizeof(list)); // the parser's prototype lacks a const
     fl_loader_spec *spec = &arguments->spec;
     PyObject *fields;
-    int in_order;
+    int in_order, full_batches = 0;
     long long memory_limit, max_pixels;
     arguments->allocate = arguments->decode = arguments->start_thread = Py_None;
     if (require("Engine", keywords, names + 1, REQUIRED_OPTIONS) < 0 ||
         !PyArg_ParseTupleAndKeywords(
-            args, keywords, "O!|$OiiiiLpsLOOO:Engine", list, state->catalog_type,
+            args, keywords, "O!|$OiiiiLpsLOOOp:Engine", list, state->catalog_type,
             &arguments->catalog, &fields, &spec->batch_size, &spec->compute_threads,
             &spec->fetch_threads, &spec->prefetch_batches, &memory_limit, &in_order,
             &arguments->output, &max_pixels, &arguments->allocate, &arguments->decode,
-            &arguments->start_thread))
+            &arguments->start_thread, &full_batches))
         return -1;
     spec->catalog = fl_catalog_of_object(arguments->catalog);
     spec->memory_limit = memory_limit;
     spec->max_pixels = max_pixels;
     spec->in_order = in_order != 0;
+    spec->full_batches = full_batches != 0;
     if (check_callables(arguments) < 0 || parse_fields(arguments, fields) < 0) {
         fl_engine_arguments_deinit(arguments);
         return -1;
