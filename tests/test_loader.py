@@ -121,6 +121,8 @@ def test_defaults(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ({"timeout": -0.1}, ValueError, "timeout is a number of seconds"),
         ({"timeout": float("nan")}, ValueError, "timeout is a number of seconds"),
         ({"timeout": "1"}, TypeError, "timeout is a number of seconds"),
+        ({"seed": 10**5000}, ValueError, "seed is at least 0 and at most .* thousands of digits"),
+        ({"timeout": 10**5000}, ValueError, "timeout is a number of seconds"),
         ({"sampler": None}, TypeError, "sampler"),
         ({"on_error": "skip"}, TypeError, "on_error"),
     ],

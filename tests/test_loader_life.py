@@ -214,9 +214,9 @@ def at_thread_start(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Callable[[
 
 
 def test_close_in_a_signal_handler_while_a_thread_starts(
-    pngs: fl.Files, at_thread_start: list[Callable[[], None]]
+    bmps: fl.Files, at_thread_start: list[Callable[[], None]]
 ) -> None:
-    loader = fl.Loader(pngs, batch_size=8, output="numpy")
+    loader = fl.Loader(bmps, batch_size=8, output="numpy")
     at_thread_start.append(lambda: signal.raise_signal(signal.SIGUSR1))
     old = signal.signal(signal.SIGUSR1, lambda *_: loader.close())
     try:
@@ -227,14 +227,14 @@ def test_close_in_a_signal_handler_while_a_thread_starts(
 
 
 def test_a_signal_handler_raises_while_a_thread_starts(
-    pngs: fl.Files, at_thread_start: list[Callable[[], None]]
+    bmps: fl.Files, at_thread_start: list[Callable[[], None]]
 ) -> None:
     """Whether it was started or not, the engine counts its threads right."""
 
     def interrupt(*_: object) -> None:
         raise OddError(1, "interrupted")
 
-    with fl.Loader(pngs, batch_size=8, output="numpy", num_threads=1) as loader:
+    with fl.Loader(bmps, batch_size=8, output="numpy", num_threads=1) as loader:
         at_thread_start.append(lambda: signal.raise_signal(signal.SIGUSR1))
         old = signal.signal(signal.SIGUSR1, interrupt)
         try:
@@ -247,12 +247,12 @@ def test_a_signal_handler_raises_while_a_thread_starts(
 
 
 def test_a_thread_that_cannot_be_started_is_tried_again(
-    pngs: fl.Files, monkeypatch: pytest.MonkeyPatch
+    bmps: fl.Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    with fl.Loader(pngs, batch_size=8, output="numpy") as loader:
+    with fl.Loader(bmps, batch_size=8, output="numpy") as loader:
         iterator = iter(loader)
         with monkeypatch.context() as without_threads:
             without_threads.setattr(threading.Thread, "start", refuse)

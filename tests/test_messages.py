@@ -305,10 +305,10 @@ def loader(**options: Any) -> fl.Loader:
     return fl.Loader(fl.Files(["a.jpg"], [3]), output="numpy", **options)
 
 
-def three_views(chain: list[T.Transform], batch_size: int) -> fl.Loader:
+def three_views(chain: list[T.Transform], batch_size: int, **options: Any) -> fl.Loader:
     dataset = fl.Files(["a.jpg"], fields={"a": "file", "b": "file", "c": "file"})
     transform = dict.fromkeys(dataset.fields, chain)
-    return fl.Loader(dataset, batch_size=batch_size, transform=transform)
+    return fl.Loader(dataset, batch_size=batch_size, transform=transform, **options)
 
 
 def closed() -> Any:
@@ -345,7 +345,7 @@ WITHOUT_A_FILE: dict[str, tuple[Callable[[], Any], str, str]] = {
         lambda: loader(transform=[T.Resize((100_000, 100_000))]), "100000 x 100000", "limit of",
     ),
     "a batch that is too large": (
-        lambda: iter(three_views([T.Resize((16_000, 16_000)), FLOAT], 2**31 - 1)),
+        lambda: iter(three_views([T.Resize((16_000, 16_000)), FLOAT], 2**31 - 1, uneven="mask")),
         "larger than memory", "use a smaller batch size",
     ),
     "another library's transform": (

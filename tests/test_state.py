@@ -3,6 +3,7 @@
 
 import json
 import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -240,6 +241,21 @@ def test_state_after_a_batch(loader: fl.Loader) -> None:
         loader.state_dict(after={"image": 1})  # type: ignore[arg-type]
 
 
+def test_state_after_a_batch_of_another_loader(folder: Path, loader: fl.Loader) -> None:
+    """A position in another order would resume in the wrong place, silently."""
+    others = [
+        (loader_of(folder, seed=7), "its seed was 7, this loader's is 0"),
+        (loader_of(folder, shuffle=False), "its order is sequential, this loader's is shuffled"),
+        (fl.Loader(fl.Files([loader.dataset.samples[0][0]]), shuffle=True), "has 1 samples"),
+    ]
+    for other, words in others:
+        with other, pytest.raises(ValueError, match=f"a batch from another loader: .*{words}"):
+            loader.state_dict(after=next(iter(other)))
+    with loader_of(folder, batch_size=3) as twin:
+        batch = pickle.loads(pickle.dumps(next(iter(twin))))
+    assert loader.state_dict(after=batch)["position"] == 3
+
+
 def test_empty_state_resets(loader: fl.Loader) -> None:
     first = rows(loader)
     take(iter(loader), 2)
@@ -293,6 +309,9 @@ def test_a_rest_without_batches_ends_and_moves_on(folder: Path) -> None:
         ({"extra": 1}, ValueError, "extra unknown"),
         ({"order_fingerprint": 5}, TypeError, "order_fingerprint is a string"),
         ({"order_fingerprint": "x"}, ValueError, "is not one of feedline's"),
+        ({"order_fingerprint": "a-b-c"}, ValueError, "'a-b-c' is not one of feedline's"),
+        ({"order_fingerprint": "shuffled-x-0"}, ValueError, "is not one of feedline's"),
+        ({"epoch": 10**5000}, ValueError, "state's epoch is from 0 to .* thousands of digits"),
     ],
 )
 def test_states_that_are_refused(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, overload
 import numpy as np
 import numpy.typing as npt
 
-from .state import Place
+from .state import OrderFacts, Place
 
 if TYPE_CHECKING:
     from .datasets import Dataset
@@ -63,13 +63,23 @@ class CopiedRows:
 
 
 class Origin:
-    """Where a batch comes from: its samples, and the state once it has been received."""
+    """Where a batch comes from: its samples, and the state once it has been received.
 
-    __slots__ = ("keys", "place_after", "rows")
+    `order`: of what data set and with which seed, without which a place means nothing.
+    """
 
-    def __init__(self, rows: Rows, keys: Dataset | list[str], place_after: Place) -> None:
+    __slots__ = ("keys", "order", "place_after", "rows")
+
+    def __init__(
+        self,
+        rows: Rows,
+        keys: Dataset | list[str],
+        order: tuple[OrderFacts, int],
+        place_after: Place,
+    ) -> None:
         self.rows = rows
         self.keys = keys
+        self.order = order
         self.place_after = place_after
 
 
@@ -150,7 +160,13 @@ class Batch(tuple[Any, ...]):
         if origin is None:
             return rebuild_batch, (self._fields, tuple(self), None)
         rows, keys = origin.rows, list(self.sample_keys)
-        facts = (np.array(rows.index), np.array(rows.valid), keys, origin.place_after)
+        facts = (
+            np.array(rows.index),
+            np.array(rows.valid),
+            keys,
+            origin.order,
+            origin.place_after,
+        )
         return rebuild_batch, (self._fields, tuple(self), facts)
 
 
@@ -174,6 +190,6 @@ def rebuild_batch(
     """Unpickles."""
     origin = None
     if facts is not None:
-        index, valid, keys, place_after = facts
-        origin = Origin(CopiedRows(index, valid), keys, place_after)
+        index, valid, keys, order, place_after = facts
+        origin = Origin(CopiedRows(index, valid), keys, order, place_after)
     return make_batch(batch_type(names), values, origin)

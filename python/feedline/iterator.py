@@ -80,6 +80,7 @@ class LoaderIterator(Iterator[Any]):
         self._timeout = loader.timeout
         self._names = tuple(loader.dataset.fields)
         self._dataset = loader.dataset
+        self._order = (loader._facts, loader.seed)
         self._as_dict = loader.as_dict
         self._type = loader._batch_type
         self._generation = threads.generation()
@@ -112,7 +113,7 @@ class LoaderIterator(Iterator[Any]):
         if self._as_dict:
             return dict(zip(self._names, raw.values, strict=True))
         place = record.place_after(run, raw.number + 1)
-        return make_batch(self._type, raw.values, Origin(raw, self._dataset, place))
+        return make_batch(self._type, raw.values, Origin(raw, self._dataset, self._order, place))
 
     def __len__(self) -> int:
         """Batches that are left."""

@@ -377,6 +377,12 @@ class Loader:
                 raise ValueError(
                     "after is a rebuilt batch; give the one that the loader delivered"
                 )
+            facts, seed = after._origin.order
+            difference = self._facts.difference(facts.text)
+            if difference is None and seed != self.seed:
+                difference = f"its seed was {seed}, this loader's is {self.seed}"
+            if difference is not None:
+                raise ValueError(f"after is a batch from another loader: {difference}")
             place = after._origin.place_after
         return state.build_state(self._facts, self.seed, place)
 

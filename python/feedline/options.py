@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from . import _core
 from .datasets import Dataset
-from .state import MAX_UINT64
+from .state import MAX_UINT64, brief
 from .transforms import Spec, Transform
 
 OUTPUTS: Final = ("dlpack", "numpy", "torch")
@@ -40,7 +40,7 @@ def whole(name: str, value: Any, least: int, most: int) -> int:
     except TypeError:
         raise TypeError(f"{name} is an integer, got {value!r}") from None
     if not least <= number <= most:
-        raise ValueError(f"{name} is at least {least} and at most {most}, got {number}")
+        raise ValueError(f"{name} is at least {least} and at most {most}, got {brief(number)}")
     return number
 
 
@@ -72,7 +72,9 @@ def seconds(name: str, value: Any) -> float:
     except OverflowError:
         length = math.inf
     if not math.isfinite(length) or length < 0:
-        raise ValueError(f"{name} is a number of seconds, not negative (0: none), got {value!r}")
+        raise ValueError(
+            f"{name} is a number of seconds, not negative (0: none), got {brief(value)}"
+        )
     return length
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 STATE_VERSION: Final = 1
 ORDER_VERSION: Final = 1
 MAX_UINT64: Final = (1 << 64) - 1
+ORDERS: Final = ("sequential", "shuffled")
 KEYS: Final = ("version", "order_version", "seed", "epoch", "position", "order_fingerprint")
 
 
@@ -32,7 +33,7 @@ class OrderFacts:
     @property
     def text(self) -> str:
         """As the state stores it: order, number of samples, hash of their names."""
-        kind = "shuffled" if self.shuffle else "sequential"
+        kind = ORDERS[self.shuffle]
         return f"{kind}-{self.count}-{self.fingerprint:016x}"
 
     def difference(self, stored: str) -> str | None:
@@ -40,7 +41,7 @@ class OrderFacts:
         if stored == self.text:
             return None
         parts, mine = stored.split("-"), self.text.split("-")
-        if len(parts) != 3:
+        if len(parts) != 3 or parts[0] not in ORDERS or not parts[1].isdecimal():
             return f"its order_fingerprint {stored!r} is not one of feedline's"
         if parts[0] != mine[0]:
             return f"its order is {parts[0]}, this loader's is {mine[0]}: shuffle differs"
@@ -103,7 +104,15 @@ def whole_number(state: Mapping[str, Any], key: str) -> int:
     """A value of the state as an integer from 0 to 2**64 - 1."""
     value = state[key]
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"the state's {key} is an integer, got {value!r}")
+        raise TypeError(f"the state's {key} is an integer, got {brief(value)}")
     if not 0 <= value <= MAX_UINT64:
-        raise ValueError(f"the state's {key} is from 0 to 2**64 - 1, got {value}")
+        raise ValueError(f"the state's {key} is from 0 to 2**64 - 1, got {brief(value)}")
     return value
+
+
+def brief(value: Any) -> str:
+    """A value for an error, also one with more digits than Python prints."""
+    try:
+        return repr(value)
+    except ValueError:
+        return "a number of thousands of digits"

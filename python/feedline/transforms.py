@@ -23,6 +23,7 @@ import numpy as np
 from feedline import interpolation as filters
 from feedline import padding as paddings
 from feedline.interpolation import check_interpolation
+from feedline.state import brief
 
 __all__ = [
     "IMAGENET_MEAN",
@@ -379,9 +380,9 @@ def check_edge(op: str, name: str, value: Any) -> int:
         raise TypeError(f"{op}: {name} is made of integers, got {value!r}")
     edge = int(value)
     if edge < 1:
-        raise ValueError(f"{op}: {name} is at least 1, got {value!r}")
+        raise ValueError(f"{op}: {name} is at least 1, got {brief(value)}")
     if edge > MAX_EDGE:
-        raise ValueError(f"{op}: {name} is at most {MAX_EDGE}, got {value!r}")
+        raise ValueError(f"{op}: {name} is at most {MAX_EDGE}, got {brief(value)}")
     return edge
 
 
