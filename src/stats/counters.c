@@ -1,24 +1,38 @@
 // SPDX-License-Identifier: MIT
 #include "stats/counters.h"
 
+#include <fcntl.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+// Nobody who opens it through /proc may make it shorter, which would be a bus error for
+// whoever counts, or (where the kernel knows that seal) write to it; mappings from before
+// may.
+static bool seal(int fd)
+{
+    const int size_seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+    return fcntl(fd, F_ADD_SEALS, size_seals | F_SEAL_FUTURE_WRITE) == 0 ||
+           fcntl(fd, F_ADD_SEALS, size_seals) == 0;
+}
+
 // The block on a memfd; NULL if the system has none to give.
 static fl_counters_block *map_shared(int *descriptor)
 {
-    int fd = memfd_create("feedline-stats", MFD_CLOEXEC);
+    int fd = memfd_create("feedline-stats", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return NULL;
     if (ftruncate(fd, sizeof(fl_counters_block)) == 0) {
         void *block = mmap(NULL, sizeof(fl_counters_block), PROT_READ | PROT_WRITE,
                            MAP_SHARED, fd, 0);
-        if (block != MAP_FAILED) {
+        if (block != MAP_FAILED && seal(fd)) {
             *descriptor = fd;
             return block;
         }
+        if (block != MAP_FAILED)
+            munmap(block, sizeof(fl_counters_block));
     }
     close(fd);
     return NULL;

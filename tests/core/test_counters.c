@@ -51,6 +51,25 @@ static void test_shared(void)
     close(descriptor);
 }
 
+// Whoever finds the block cannot cut it off under the threads that count.
+static void test_sealed(void)
+{
+    fl_counters counters;
+    char name[64];
+    CHECK_INT(fl_counters_init(&counters, NULL), FL_OK);
+    snprintf(name, sizeof(name), "/proc/self/fd/%d", counters.descriptor);
+    int descriptor = open(name, O_RDWR | O_CLOEXEC);
+    CHECK(descriptor >= 0);
+    errno = 0;
+    CHECK_INT(ftruncate(descriptor, 0), -1);
+    CHECK_INT(errno, EPERM);
+    CHECK_INT(ftruncate(descriptor, 1 << 20), -1);
+    close(descriptor);
+    fl_counter_add(&counters.block->batches_delivered, 1);
+    CHECK_INT(atomic_load(&counters.block->batches_delivered), 1);
+    fl_counters_deinit(&counters);
+}
+
 // No descriptor is left in this process: the block is private memory then.
 static void test_without_descriptor(void)
 {
@@ -98,6 +117,7 @@ static void test_threads(void)
 int main(void)
 {
     test_shared();
+    test_sealed();
     test_without_descriptor();
     test_threads();
     return 0;
