@@ -2,11 +2,16 @@
 """Pictures that the tests make themselves, and a check that no test leaves anything behind."""
 
 import gc
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+# Before NumPy comes in: its linear algebra keeps the threads of its first use, and the check
+# below would blame the test that happened to be the first.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 from leftovers import descriptors, thread_ids, thread_name
 from picture_files import write_folder
