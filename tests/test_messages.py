@@ -39,8 +39,15 @@ def with_frame(place: int, value: bytes) -> bytes:
     return bytes(data)
 
 
+def bmp_of(width: int, height: int) -> bytes:
+    """A BMP, which Pillow reads, that claims a size."""
+    data = bytearray(encoded(kind="BMP"))
+    data[18:26] = width.to_bytes(4, "little") + height.to_bytes(4, "little")
+    return bytes(data)
+
+
 def png_of(width: int, height: int) -> bytes:
-    """A PNG that claims a size; 90 million pixels and more are a bomb to Pillow."""
+    """A PNG that claims a size."""
     data = bytearray(encoded(kind="PNG"))
     data[16:24] = width.to_bytes(4, "big") + height.to_bytes(4, "big")
     data[29:33] = zlib.crc32(data[12:29]).to_bytes(4, "big")
@@ -123,10 +130,15 @@ CASES = {
         f"make it smaller or {OUT}",
     ),
     "cut PNG": Case(
-        write(encoded(kind="PNG")[:-30]), fl.DecodeError, "Pillow says: ", AGAIN,
+        write(encoded(kind="PNG")[:-30]), fl.DecodeError, "the file is truncated", AGAIN,
     ),
+    "cut BMP": Case(write(encoded(kind="BMP")[:-30]), fl.DecodeError, "Pillow says: ", AGAIN),
     "PNG of 4 gigapixels": Case(
-        write(png_of(65280, 65280)), fl.LimitError, "Pillow says: .*4261478400 pixels",
+        write(png_of(65280, 65280)), fl.LimitError, "65280 x 65280 pixels, more than",
+        f"make it smaller or {OUT}",
+    ),
+    "BMP of 4 gigapixels": Case(
+        write(bmp_of(65280, 65280)), fl.LimitError, "Pillow says: .*4261478400 pixels",
         f"make it smaller or {OUT}",
     ),
     "resized to nothing": Case(
@@ -190,7 +202,9 @@ def test_files(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("kind", ["missing", "folder", "empty", "text", "cut JPEG", "cut PNG"])
+@pytest.mark.parametrize(
+    "kind", ["missing", "folder", "empty", "text", "cut JPEG", "cut PNG", "cut BMP"]
+)
 def test_whole_names(name: str, kind: str, tmp_path: Path) -> None:
     """Also with quotes, line breaks, bytes that are no text, and more than 512 bytes."""
     path = tmp_path / NAMES[name]
@@ -209,12 +223,11 @@ def test_pillows_own_exception_is_the_cause(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("error")
 def test_a_warning_that_was_made_an_error_stays_one(tmp_path: Path) -> None:
-    path = tmp_path / "palette.png"
-    palette = PICTURE.convert("P")
-    palette.save(path, transparency=bytes(range(256)))
+    path = tmp_path / "bomb.bmp"
+    path.write_bytes(bmp_of(10_000, 10_000))
     with (
         fl.Loader(fl.Files([path]), output="numpy") as loader,
-        pytest.raises(UserWarning, match="Transparency") as raised,
+        pytest.raises(Image.DecompressionBombWarning, match="100000000 pixels") as raised,
     ):
         next(iter(loader))
     assert raised.value.__notes__ == [f"while loading sample 0: {str(path)!r}"]
@@ -233,8 +246,8 @@ except fl.DecodeError as error:
 
 
 def test_without_pillow(tmp_path: Path) -> None:
-    path = tmp_path / "picture.png"
-    path.write_bytes(encoded(kind="PNG"))
+    path = tmp_path / "picture.bmp"
+    path.write_bytes(encoded(kind="BMP"))
     command = [sys.executable, "-c", WITHOUT_PILLOW, str(path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.stderr == ""

@@ -105,8 +105,8 @@ static fl_status open_picture(void *state, fl_picture *picture,
     if ((int64_t)chunks->width * chunks->height > limits->max_pixels)
         return fl_error_set(error, FL_ERROR_LIMIT,
                             "the PNG of %zu bytes: it claims %u x %u "
-                            "pixels, more than the limit of %lld; raise the limit if "
-                            "that is meant",
+                            "pixels, more than the limit of %lld; make it smaller "
+                            "or take it out of the data set",
                             chunks->size, chunks->width, chunks->height,
                             (long long)limits->max_pixels);
     choose_pixels(png);

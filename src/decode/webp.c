@@ -116,8 +116,8 @@ static fl_status open_picture(void *state, fl_picture *picture,
     if ((int64_t)width * height > limits->max_pixels)
         return fl_error_set(error, FL_ERROR_LIMIT,
                             "the WebP of %zu bytes: it claims %u x %u "
-                            "pixels, more than the limit of %lld; raise the limit if "
-                            "that is meant",
+                            "pixels, more than the limit of %lld; make it smaller "
+                            "or take it out of the data set",
                             webp->size, width, height, (long long)limits->max_pixels);
     webp->has_frame = WebPDemuxGetFrame(webp->demuxer, 1, &webp->frame) != 0;
     if (!webp->has_frame || webp->frame.width <= 0 || webp->frame.height <= 0)

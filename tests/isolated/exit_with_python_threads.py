@@ -11,7 +11,7 @@ from PIL import Image
 import feedline as fl
 
 with tempfile.TemporaryDirectory() as folder:
-    paths = [Path(folder) / f"{number}.png" for number in range(20)]
+    paths = [Path(folder) / f"{number}.bmp" for number in range(20)]
     for number, path in enumerate(paths):
         Image.new("RGB", (9, 8), (number, 0, 0)).save(path)
     iterator = iter(fl.Loader(fl.Files(paths), output="numpy", num_threads=2))

@@ -24,7 +24,7 @@ def decode(data: memoryview) -> tuple[int, int, bytes]:
 
 feedline.loader.decode_fallback = lambda: decode
 with tempfile.TemporaryDirectory() as folder:
-    path = Path(folder) / "1.png"
+    path = Path(folder) / "1.bmp"
     Image.new("RGB", (3, 3)).save(path)
     iterator = iter(fl.Loader(fl.Files([path]), output="numpy"))
     try:
