@@ -180,15 +180,18 @@ static fl_status try_rows(fl_png *png, void (*work)(fl_png *png), fl_error *erro
 {
     size_t at;
     fl_status status = fl_png_try(png, work, error);
-    if (status != FL_ERROR_DATA || png->rows_left == 0)
-        return status == FL_ERROR_DATA ? FL_OK : status;
-    int64_t rows = count_rows(&png->chunks) - png->rows_left;
-    if (!fl_png_ends_early(&png->chunks, rows, PILLOW_BLOCK, &at))
+    if (status != FL_ERROR_DATA)
         return status;
-    png->at = at;
-    png->rows_left = 0;
-    if (!png->chunks.is_interlaced)
-        memset(png->rows, 0, png->row_size);
+    if (png->rows_left > 0) {
+        int64_t rows = count_rows(&png->chunks) - png->rows_left;
+        if (!fl_png_ends_early(&png->chunks, rows, PILLOW_BLOCK, &at))
+            return status;
+        png->at = at;
+        png->rows_left = 0;
+        if (!png->chunks.is_interlaced)
+            memset(png->rows, 0, png->row_size);
+    }
+    fl_error_clear(error);
     return FL_OK;
 }
 
