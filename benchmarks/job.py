@@ -6,8 +6,9 @@ import sys
 
 import questions
 import questions_feedline
+import questions_formats
 
-QUESTIONS = questions.QUESTIONS | questions_feedline.QUESTIONS
+QUESTIONS = questions.QUESTIONS | questions_feedline.QUESTIONS | questions_formats.QUESTIONS
 
 if __name__ == "__main__":
     print(json.dumps(QUESTIONS[sys.argv[1]](**json.loads(sys.argv[2]))))

@@ -9,7 +9,15 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 BEGIN, END = "<!-- tables: begin -->", "<!-- tables: end -->"
-ORDER = ("Throughput", "Scaling by threads", "Hand-over", "Start-up", "Ends", "Memory")
+ORDER = (
+    "Throughput",
+    "Scaling by threads",
+    "Decoding of formats",
+    "Hand-over",
+    "Start-up",
+    "Ends",
+    "Memory",
+)
 
 
 def markdown(result: dict[str, Any]) -> str:
