@@ -132,6 +132,9 @@ CASES = {
     "cut PNG": Case(
         write(encoded(kind="PNG")[:-30]), fl.DecodeError, "the file is truncated", AGAIN,
     ),
+    "cut WebP": Case(
+        write(encoded(kind="WEBP")[:-30]), fl.DecodeError, "the WebP of .* truncated", AGAIN,
+    ),
     "cut BMP": Case(write(encoded(kind="BMP")[:-30]), fl.DecodeError, "Pillow says: ", AGAIN),
     "PNG of 4 gigapixels": Case(
         write(png_of(65280, 65280)), fl.LimitError, "65280 x 65280 pixels, more than",

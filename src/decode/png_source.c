@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+enum { HEADER_NAME = 0x49484452, DATA_NAME = 0x49444154 }; // "IHDR", "IDAT"
+
 static void write_u32(uint8_t *to, uint32_t value)
 {
     for (int i = 0; i < 4; i++)
@@ -22,7 +24,7 @@ static void write_header(fl_png *png)
     memset(png->head, 0, sizeof(png->head));
     memcpy(png->head, signature, sizeof(signature));
     write_u32(header, 13);
-    memcpy(header + 4, "IHDR", 4);
+    write_u32(header + 4, HEADER_NAME);
     write_u32(header + 8, chunks->width);
     write_u32(header + 12, chunks->height);
     header[16] = chunks->depth;
@@ -45,7 +47,7 @@ static void next_chunk(fl_png *png, bool is_first)
     png->data_left = size;
     write_u32(png->head, 0);
     write_u32(png->head + gap, (uint32_t)size);
-    memcpy(png->head + gap + 4, "IDAT", 4);
+    write_u32(png->head + gap + 4, DATA_NAME);
     png->head_at = 0;
     png->head_size = gap + FL_PNG_CHUNK_HEAD;
 }
