@@ -11,6 +11,7 @@ ALL   := .venv-all
 STAMP := build/stamps
 BIN   := $(VENV)/bin
 CLANG_FORMAT := 14
+FREE  := .venv-3.13t
 TORCH := torch==2.13.0
 TORCHVISION := torchvision==0.28.0
 export PYTHON
@@ -23,7 +24,8 @@ C_FILES := $(shell find src tests benchmarks -name '*.[ch]' -not -path '*/third_
 ASAN    := build/asan
 
 .PHONY: help demo test test-all build lint format bench clean check-c check-asan check-tsan \
-        check-clang check-arm64 check-fuzz check-extension check-interpreters check-torch
+        check-clang check-arm64 check-fuzz check-extension check-interpreters check-torch \
+        check-free-threaded check-free-threaded-tsan check-free-threaded-twin
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -44,7 +46,8 @@ test: build
 	@$(BIN)/python -m pytest
 
 test-all: $(STAMP)/system-all lint check-clang check-arm64 check-asan check-tsan check-fuzz \
-          check-extension check-interpreters check-torch
+          check-extension check-interpreters check-free-threaded check-free-threaded-tsan \
+          check-torch
 
 build: $(VENV)/built
 
@@ -68,6 +71,14 @@ $(ALL)/made: pyproject.toml | $(STAMP)/system-base
 	@echo "making $(ALL), with torch"
 	@.ci/make-venv $(ALL) $(TORCH)
 	@$(ALL)/bin/python -m pip install -q --no-deps $(TORCHVISION)
+	@touch $@
+
+# The last releases that have wheels for it, see docs/free-threading.md; without a wheel an older
+# release is taken, not one that has to be built.
+$(FREE)/made: pyproject.toml .ci/build-python-313t | $(STAMP)/system-base
+	@echo "making $(FREE), without a GIL"
+	@PYTHON=$$(.ci/build-python-313t) EXTRAS=test PIP_ONLY_BINARY=:all: \
+	     .ci/make-venv $(FREE) 'numpy<2.5' 'pillow<12.3' pytest-run-parallel
 	@touch $@
 
 %/built: %/made $(SOURCES)
@@ -128,6 +139,27 @@ check-extension: build
 check-interpreters: $(STAMP)/system-base
 	@echo "== other interpreters"
 	@.ci/other-interpreters
+
+# The interpreter lies outside, where it may be removed: then it is built again, and found by
+# what lies here.
+check-free-threaded: $(STAMP)/system-base
+	@echo "== without a GIL"
+	@.ci/build-python-313t
+	@$(MAKE) --no-print-directory $(FREE)/built
+	@.ci/run-free-threaded $(FREE)/bin/python
+
+check-free-threaded-tsan: $(STAMP)/system-base
+	@echo "== without a GIL, the extension under ThreadSanitizer"
+	@.ci/build-python-313t
+	@$(MAKE) --no-print-directory $(FREE)/built
+	@.ci/run-under-tsan $(FREE)
+
+# Not a leg of test-all: the interpreter under ThreadSanitizer as well takes long.
+check-free-threaded-twin: $(STAMP)/system-base
+	@echo "== without a GIL, extension and interpreter under ThreadSanitizer"
+	@.ci/build-python-313t
+	@$(MAKE) --no-print-directory $(FREE)/built
+	@.ci/run-under-tsan $(FREE) "$$(.ci/build-python-313t --tsan)"
 
 check-torch: $(ALL)/built
 	@echo "== the suite with torch"

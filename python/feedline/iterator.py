@@ -19,7 +19,8 @@ class RunRecord:
     """A run and what the loader remembers of it once its iterator is gone.
 
     Holds neither loader nor iterator. Frozen, when the loader is closed or in the child of a fork,
-    it holds no run either, and so no engine.
+    it holds no run either, and so no engine: who looks at `run` takes it once, since another
+    thread may freeze the record meanwhile.
     """
 
     __slots__ = ("batches", "is_finished", "is_prestarted", "place", "received", "run", "start")
@@ -36,7 +37,8 @@ class RunRecord:
     @property
     def delivered(self) -> int:
         """Batches received, failed ones included."""
-        return self.received if self.run is None else self.run.delivered
+        run = self.run
+        return self.received if run is None else run.delivered
 
     @property
     def has_moved(self) -> bool:
@@ -45,7 +47,15 @@ class RunRecord:
 
     def place_now(self) -> Place:
         """Where another run would go on."""
-        return self.place if self.run is None else self.place_after(self.run, self.run.delivered)
+        run = self.run
+        return self.place if run is None else self.place_after(run, run.delivered)
+
+    def count(self, run: Run) -> None:
+        """Note what `run` has delivered. Of threads that share an iterator the one that writes last
+        has seen the latest number: it looks again."""
+        delivered = -1
+        while delivered != run.delivered:
+            self.received = delivered = run.delivered
 
     def place_after(self, run: Run, delivered: int) -> Place:
         """Where to go on after so many batches; at the end the next epoch begins."""
@@ -107,7 +117,7 @@ class LoaderIterator(Iterator[Any]):
             record.is_finished = True
             raise
         finally:
-            record.received = run.delivered
+            record.count(run)
         if not record.is_prestarted and run.is_admitted:
             self._loader._prestart_after(record)
         if self._as_dict:

@@ -147,6 +147,7 @@ class Loader:
         self._engine: Engine | None = None
         self._python_threads = PythonThreads()
         self._is_closed = False
+        self._registration: object = None  # while there is an engine
         self._final_stats: dict[str, Any] = {}  # the engine's, once it is closed
         self._next: Place | None = Place(0, 0)  # of the next iter(); None: follows from _last
         self._last: RunRecord | None = None
@@ -366,6 +367,7 @@ class Loader:
             TypeError, ValueError: `after` is no batch that a loader delivered.
         """
         with self._lock:
+            seed = self.seed
             place = self._next if self._next is not None else self._last_record().place_now()
         if after is not None:
             if not isinstance(after, Batch):
@@ -384,7 +386,7 @@ class Loader:
             if difference is not None:
                 raise ValueError(f"after is a batch from another loader: {difference}")
             place = after._origin.place_after
-        return state.build_state(self._facts, self.seed, place)
+        return state.build_state(self._facts, seed, place)
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """The next `iter()` goes on where the state was taken, once. `{}` resets to the beginning.
@@ -432,7 +434,7 @@ class Loader:
                 start_python_thread=self._python_threads.start,
                 full_batches=self.uneven == "mask",
             )
-            threads.register(self)
+            self._registration = threads.register(self)
         return self._engine
 
     def close(self) -> None:
@@ -444,7 +446,9 @@ class Loader:
             self._is_closed = True
             engine, self._engine = self._engine, None
             self._successor = None
-        threads.unregister(self)
+            if engine is not None:
+                self._final_stats = engine.stats()  # until all threads have stopped
+        threads.unregister(self._registration)
         if engine is None:
             return
         stuck = engine.close()
@@ -484,10 +488,11 @@ class Loader:
         """Counters at this moment: of the iterator made last, and of the engine."""
         with self._lock:
             engine, record = self._engine, self._last
-        values: dict[str, Any] = {"epoch": self.epoch, "batches": 0, "delivered": 0}
-        if record is not None:
-            values["batches"], values["delivered"] = record.batches, record.delivered
-        return Stats(values | (engine.stats() if engine is not None else self._final_stats))
+            values: dict[str, Any] = {"epoch": self.epoch, "batches": 0, "delivered": 0}
+            if record is not None:
+                values["batches"], values["delivered"] = record.batches, record.delivered
+            counters = engine.stats() if engine is not None else self._final_stats
+        return Stats(values | counters)
 
     def explain(self) -> Explanation:
         """What was chosen and why: threads, memory, what the transforms give. Print it."""

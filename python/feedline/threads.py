@@ -23,7 +23,10 @@ class Closable(Protocol):
     def _after_fork(self) -> None: ...
 
 
-_open_loaders: weakref.WeakSet[Closable] = weakref.WeakSet()
+# By a key of each registration, so that a loader which is collected takes itself off. Every use is
+# one operation of dict, which no other thread sees half done, and which needs no lock: a signal
+# handler may close loaders at any moment, and a lock may be held at a fork.
+_open_loaders: dict[object, weakref.ref[Closable]] = {}
 _generation = 0
 
 
@@ -32,19 +35,27 @@ def generation() -> int:
     return _generation
 
 
-def register(loader: Closable) -> None:
-    """Have `loader` closed at exit and told of forks, while it lives."""
-    _open_loaders.add(loader)
+def register(loader: Closable) -> object:
+    """Have `loader` closed at exit and told of forks, while it lives; the key to end that."""
+    key, remove = object(), _open_loaders.pop
+    _open_loaders[key] = weakref.ref(loader, lambda _: remove(key, None))
+    return key
 
 
-def unregister(loader: Closable) -> None:
-    """The loader is closed."""
-    _open_loaders.discard(loader)
+def unregister(key: object) -> None:
+    """The loader of that key is closed."""
+    _open_loaders.pop(key, None)
+
+
+def open_loaders() -> list[Closable]:
+    """Those that live and were not closed."""
+    found = [reference() for reference in list(_open_loaders.values())]
+    return [loader for loader in found if loader is not None]
 
 
 def close_all() -> None:
     """Close every loader of this process that is still open."""
-    for loader in list(_open_loaders):
+    for loader in open_loaders():
         loader.close()
 
 
@@ -95,7 +106,7 @@ class PythonThreads:
 def _after_fork_in_child() -> None:
     global _generation
     _generation += 1
-    for loader in list(_open_loaders):
+    for loader in open_loaders():
         loader._after_fork()
 
 

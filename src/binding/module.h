@@ -6,7 +6,10 @@
 // below and called by the table in module.c; it makes the file's types with fl_add_type,
 // keeps what it needs in the state and adds its functions with PyModule_AddFunctions.
 // Rules: heap types only, all of them final; no native thread calls anything in this
-// folder but fl_held_release.
+// folder but fl_held_release. There may be no GIL: "attached" means that Python may be
+// called, not that others wait. Objects are immutable once others can see them; what is
+// not is guarded as critical_section.h says. What a container holds is borrowed only from
+// tuples and from what nobody else can see.
 #ifndef FL_BINDING_MODULE_H
 #define FL_BINDING_MODULE_H
 

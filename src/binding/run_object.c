@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Run: one pass over an order. next() takes what is ready without letting go of the GIL;
 // a real wait is detached, in slices, between which signals are looked at.
+#include "binding/critical_section.h"
 #include "binding/deferred.h"
 #include "binding/engine_object.h"
 #include "binding/raw_batch.h"
@@ -10,23 +11,17 @@
 static const int64_t SLICE_NS = 50 * FL_MILLISECOND_NS;
 static const int64_t FOREVER = INT64_MAX;
 
-// Attached to one engine; all but `successor` is immutable.
+// Attached to one engine; all but `successor` is immutable, and the core's run has locks
+// of its own.
 typedef struct run_object {
     PyObject_HEAD
     fl_engine_object *engine; // counted
     fl_run *run;
     fl_cursor *cursor;
     uint64_t epoch;
-    PyObject *successor; // a Run to feed once this one is admitted, or NULL
+    PyObject *successor; // a Run to feed once this one is admitted, or NULL; read and
+                         // written in critical sections
 } run_object;
-
-#if PY_VERSION_HEX >= 0x030D0000
-#define FL_BEGIN_CRITICAL_SECTION(object) Py_BEGIN_CRITICAL_SECTION(object)
-#define FL_END_CRITICAL_SECTION() Py_END_CRITICAL_SECTION()
-#else
-#define FL_BEGIN_CRITICAL_SECTION(object) {
-#define FL_END_CRITICAL_SECTION() }
-#endif
 
 static run_object *run_of(PyObject *self)
 {

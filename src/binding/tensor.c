@@ -45,8 +45,8 @@ PyObject *fl_tensor_make(const fl_module *state, const fl_array *array)
 static void tensor_dealloc(PyObject *self)
 {
     fl_tensor *tensor = tensor_of(self);
-    if (tensor->weak_references)
-        PyObject_ClearWeakRefs(self);
+    // Without a look at the list first: another thread may be taking itself off it.
+    PyObject_ClearWeakRefs(self);
     fl_slab_unref(&tensor->array.slab);
     fl_free_instance(self);
 }
