@@ -9,6 +9,8 @@ import threading
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.parallel
+
 _core = pytest.importorskip("feedline._core", reason="the extension is not built")
 psutil = pytest.importorskip("psutil", reason="psutil is not installed")
 

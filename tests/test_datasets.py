@@ -13,6 +13,8 @@ import pytest
 import feedline as fl
 from picture_files import CLASSES, COUNT
 
+pytestmark = pytest.mark.parallel
+
 
 def touch(root: Path, *names: str) -> None:
     for name in names:

@@ -153,7 +153,7 @@ def test_blocks_that_python_made_are_dropped_once(folder: Path) -> None:
     engine = make_engine(paths, allocate=allocate, batch_size=1)
     run = start_run(engine)
 
-    def consume() -> None:
+    def consume(run: _core.Run = run) -> None:
         kept = []
         while True:
             try:
@@ -165,7 +165,7 @@ def test_blocks_that_python_made_are_dropped_once(folder: Path) -> None:
                 kept.clear()
 
     together(consume)
-    del run
+    del run, consume
     engine.close()
     assert len(made) >= COUNT
     assert not [block for block in made if block() is not None]

@@ -14,6 +14,8 @@ from feedline import _core
 from feedline import transforms as T
 from picture_files import COUNT
 
+pytestmark = pytest.mark.parallel
+
 SMALL = [T.Resize((8, 9))]
 
 

@@ -15,6 +15,8 @@ import picture_files as reference
 from feedline import _core
 from feedline import transforms as T
 
+pytestmark = pytest.mark.parallel
+
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLES = (
     Path(os.environ.get("FEEDLINE_SHARED", ROOT.parent / "shared")) / "data" / "imagenet-sample"

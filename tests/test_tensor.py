@@ -31,6 +31,8 @@ from engine_support import (
 )
 from feedline import _core
 
+pytestmark = pytest.mark.parallel
+
 IS_COPIED = 2  # dlpack.h: DLPACK_FLAG_BITMASK_IS_COPIED
 
 

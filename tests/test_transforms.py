@@ -12,6 +12,8 @@ from PIL import Image
 from feedline import _core
 from feedline import transforms as T
 
+pytestmark = pytest.mark.parallel
+
 
 class InterpolationMode(enum.Enum):
     """As torchvision's."""

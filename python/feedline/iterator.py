@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import threads
@@ -51,8 +51,11 @@ class RunRecord:
         return self.place if run is None else self.place_after(run, run.delivered)
 
     def count(self, run: Run) -> None:
-        """Note what `run` has delivered. Of threads that share an iterator the one that writes last
-        has seen the latest number: it looks again."""
+        """Note what `run` has delivered.
+
+        Of threads that share an iterator the one that writes last has seen the latest number,
+        because it looks again.
+        """
         delivered = -1
         while delivered != run.delivered:
             self.received = delivered = run.delivered
@@ -134,10 +137,11 @@ class LoaderIterator(Iterator[Any]):
     def __reduce__(self) -> NoReturn:
         raise TypeError("an iterator of a Loader cannot be pickled or copied; pickle the Loader")
 
-    def __del__(self) -> None:
-        # A break in mid-epoch. Absent attributes: __init__ did not get that far.
+    def __del__(self, generation: Callable[[], int] = threads.generation) -> None:
+        # A break in mid-epoch. Absent attributes: __init__ did not get that far. At the end of the
+        # interpreter this module's globals may be gone already.
         run = getattr(self, "_run", None)
-        if run is not None and getattr(self, "_generation", -1) == threads._generation:
+        if run is not None and getattr(self, "_generation", -1) == generation():
             run.cancel()
 
     def _refuse_after_fork(self) -> NoReturn:
