@@ -126,6 +126,7 @@ def closing(data: str, threads: int) -> dict[str, Any]:
         loader.close()
         closes.append(time.perf_counter() - start)
     interrupts = []
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
     for number in range(5):
         loader = peers.feedline(data, 256, threads)
         iterator = iter(loader)

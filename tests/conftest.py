@@ -3,6 +3,7 @@
 
 import gc
 import os
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,11 @@ import pytest
 # Before NumPy comes in: its linear algebra keeps the threads of its first use, and the check
 # below would blame the test that happened to be the first.
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+# A shell has the jobs that it puts into the background ignore SIGINT, and children inherit that:
+# Python makes no KeyboardInterrupt then, which several tests wait for.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 from leftovers import descriptors, thread_ids, thread_name
 from picture_files import write_folder
