@@ -92,7 +92,10 @@ class Table:
         text = json.dumps(
             {
                 "question": self.question,
-                "command": shlex.join(["pytest", *self.arguments]),
+                # A folder by its name: where it lies is this machine's own affair.
+                "command": shlex.join(
+                    ["pytest", *(Path(a).name if Path(a).is_dir() else a for a in self.arguments)]
+                ),
                 "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
                 "machine": machine(),
                 "versions": versions(),
