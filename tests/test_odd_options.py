@@ -105,9 +105,10 @@ def test_threads_have_a_limit(dataset: fl.Files) -> None:
 
 
 def test_a_batch_that_does_not_fit_is_a_memory_error(dataset: fl.Files) -> None:
-    """Not a crash, and the loader can be closed and asked again."""
+    """Not a crash, and the loader can be closed and asked again. "mask" fills every batch; else
+    one has no more rows than there are samples."""
     chain = [T.Resize((10_000, 10_000)), T.ToDtype("float32")]
-    with fl.Loader(dataset, batch_size=2**31 - 1, transform=chain) as loader:
+    with fl.Loader(dataset, batch_size=2**31 - 1, uneven="mask", transform=chain) as loader:
         iterator = iter(loader)
         with pytest.raises(MemoryError, match="make batch_size or the pictures smaller"):
             next(iterator)

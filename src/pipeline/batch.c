@@ -7,18 +7,28 @@
 #include <assert.h>
 #include <stddef.h>
 
+static fl_status refuse_memory(const fl_batch *batch, fl_error *error)
+{
+    return fl_error_set(error, FL_ERROR_NO_MEMORY,
+                        "out of memory for the %d samples of a batch; make batch_size or "
+                        "the pictures smaller",
+                        batch->view.rows);
+}
+
 static fl_status allocate(fl_batch *batch, const fl_layout *layout, fl_error *error)
 {
     size_t rows = (size_t)batch->view.rows;
     batch->view.samples = fl_alloc_array(rows, sizeof(*batch->view.samples));
     batch->tasks = fl_alloc_array(rows, sizeof(*batch->tasks));
     if (!batch->view.samples || !batch->tasks)
-        return fl_error_no_memory(error);
+        return refuse_memory(batch, error);
     if (layout->late_count > 0) {
-        batch->part_count = batch->view.rows * layout->late_count;
-        batch->view.parts = fl_alloc_array((size_t)batch->part_count, sizeof(fl_part));
+        size_t parts = rows * (size_t)layout->late_count;
+        if (parts <= INT32_MAX)
+            batch->view.parts = fl_alloc_array(parts, sizeof(fl_part));
         if (!batch->view.parts)
-            return fl_error_no_memory(error);
+            return refuse_memory(batch, error);
+        batch->part_count = (int32_t)parts;
     }
     return FL_OK;
 }
