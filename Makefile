@@ -25,7 +25,7 @@ ASAN    := build/asan
 
 .PHONY: help demo test test-all build lint format bench clean check-c check-asan check-tsan \
         check-clang check-arm64 check-fuzz check-extension check-interpreters check-torch \
-        check-free-threaded check-free-threaded-tsan check-free-threaded-twin
+        check-free-threaded check-free-threaded-tsan
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -149,13 +149,6 @@ check-free-threaded: $(STAMP)/system-base
 	@.ci/run-free-threaded $(FREE)/bin/python
 
 check-free-threaded-tsan: $(STAMP)/system-base
-	@echo "== without a GIL, the extension under ThreadSanitizer"
-	@.ci/build-python-313t
-	@$(MAKE) --no-print-directory $(FREE)/built
-	@.ci/run-under-tsan $(FREE)
-
-# Not a leg of test-all: the interpreter under ThreadSanitizer as well takes long.
-check-free-threaded-twin: $(STAMP)/system-base
 	@echo "== without a GIL, extension and interpreter under ThreadSanitizer"
 	@.ci/build-python-313t
 	@$(MAKE) --no-print-directory $(FREE)/built

@@ -18,8 +18,6 @@ from feedline import _core
 from feedline import transforms as T
 from picture_files import COUNT
 
-pytestmark = pytest.mark.parallel
-
 RANDOM = [T.RandomResizedCrop(8), T.RandomHorizontalFlip()]
 
 
