@@ -3,6 +3,7 @@
 
 import io
 import random
+import struct
 import warnings
 
 import numpy as np
@@ -10,7 +11,7 @@ from native_decoder import DecodeError
 from PIL import Image
 
 REFUSALS = (OSError, SyntaxError, ValueError, EOFError, MemoryError, IndexError)
-REFUSALS += (Image.DecompressionBombError,)
+REFUSALS += (Image.DecompressionBombError, struct.error)  # struct's: Pillow 12, of short chunks
 
 
 def pillow(data: bytes) -> np.ndarray | None:
