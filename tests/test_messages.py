@@ -8,6 +8,7 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 import traceback
 import zlib
 from collections.abc import Callable, Iterator
@@ -293,10 +294,17 @@ def unprivileged() -> Iterator[str]:
     yield "except PermissionError as error: print(error)"
 
 
-def test_missing_rights(tmp_path: Path) -> None:
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o755)
-    path, root = tmp_path / "picture.jpg", tmp_path / "root"
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that other users may enter. pytest takes their rights from its own whenever one
+    of its runs starts."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+def test_missing_rights(open_folder: Path) -> None:
+    path, root = open_folder / "picture.jpg", open_folder / "root"
     path.write_bytes(encoded())
     path.chmod(0)
     (root / "class" / "closed").mkdir(parents=True)
